@@ -1,0 +1,2 @@
+// Package fusefs puts a vfs.Tree into the kernel.
+package fusefs

@@ -1,0 +1,57 @@
+package fusefs
+
+import "time"
+
+// Limits of the driver.
+const (
+	// maxWorkers is how many requests may be under way at once: one that reads, all others blocked in the tree. Past it
+	// the reader itself blocks, and the kernel keeps the rest in its queue. Each worker may hold a buffer of maxData,
+	// so this bounds their memory to 8 MiB.
+	maxWorkers = 64
+
+	// maxIdle is how many workers wait for the next time that the reader blocks. Waking one costs a futex; making one
+	// costs a buffer as well.
+	maxIdle = 4
+
+	// maxData is the longest READ or READDIR that is answered, in bytes, without its header. The kernel asks for no
+	// more than 32 pages because INIT does not raise max_pages.
+	maxData = 128 << 10
+
+	// maxReadahead is what INIT offers for read-ahead, in bytes. The kernel takes the smaller of it and what the
+	// backing device says. Without it every read of a cold file is one page.
+	maxReadahead = 1 << 20
+
+	// cacheTTL is how long the kernel may keep names, missing names and attributes. They are taken back by notification when
+	// someone else changes them, so this only bounds what a lost notification could cost.
+	cacheTTL = 24 * time.Hour
+
+	// blockSize is what stat(2) says is a good size for I/O, in bytes.
+	blockSize = 4096
+
+	// longAllocate is the length from which fallocate(2) leaves the reader at once, in bytes.
+	longAllocate = 1 << 20
+
+	// maxPending is how many notifications may wait for the kernel. Past it they are replaced by one that drops all the
+	// kernel knows (see notifier).
+	maxPending = 64 << 10
+
+	// signalPoll is how often a blocked request whose process got a harmless signal is looked at again, because the
+	// kernel reports only the first signal (see interrupts).
+	signalPoll = 50 * time.Millisecond
+
+	// unmountGrace is how long Unmount asks politely before it detaches a busy mount.
+	unmountGrace = 2 * time.Second
+
+	// unmountRetry is the pause between two polite attempts.
+	unmountRetry = 20 * time.Millisecond
+
+	// drainGrace is how long a detached mount is served for those who still have files open in it.
+	drainGrace = 3 * time.Second
+
+	// maxStacked is how many dead mounts CleanDead takes off one directory: a supervisor that mounts over a dead mount
+	// makes a stack of them.
+	maxStacked = 16
+
+	// maxLoggedErrors is how many different unknown errors are logged, each once.
+	maxLoggedErrors = 64
+)

@@ -1,0 +1,72 @@
+package fusefs
+
+import (
+	"bytes"
+	"syscall"
+
+	"bazil.org/fuse"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// Requests that are younger than the library (<linux/fuse.h>).
+const (
+	opRename2 = 45
+	opLseek   = 46
+	opSyncFS  = 50
+)
+
+// unrecognized handles requests that the library does not know. ENOSYS makes the kernel do without: STATX becomes
+// GETATTR, copy_file_range(2) copies, O_TMPFILE is refused, ioctl(2) is ENOTTY.
+func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
+	body := rawLayout.body(&r.Header)
+	if body == nil {
+		return syscall.ENOSYS
+	}
+	switch r.Opcode {
+	case opRename2:
+		return w.rename2(vfs.Ino(r.Node), body)
+	case opLseek:
+		return w.lseek(vfs.Ino(r.Node), body)
+	case opSyncFS:
+		w.WillBlock()
+		return w.srv.tree.Sync(w.call)
+	}
+	return syscall.ENOSYS
+}
+
+// Flags of renameat2(2).
+const (
+	renameNoReplace = 1
+	renameExchange  = 2
+)
+
+// rename2 takes a fuse_rename2_in apart: new directory, flags, padding, both names with their NULs.
+func (w *worker) rename2(dir vfs.Ino, body []byte) error {
+	if len(body) < 16 {
+		return syscall.EIO
+	}
+	newDir, bits := vfs.Ino(order.Uint64(body)), order.Uint32(body[8:])
+	names := bytes.SplitN(body[16:], []byte{0}, 3)
+	if len(names) != 3 {
+		return syscall.EIO
+	}
+	var flags vfs.RenameFlags
+	if bits&renameNoReplace != 0 {
+		flags |= vfs.RenameNoReplace
+	}
+	if bits&renameExchange != 0 {
+		flags |= vfs.RenameExchange
+	}
+	if bits&^(renameNoReplace|renameExchange) != 0 {
+		return syscall.EINVAL
+	}
+	return w.rename(dir, string(names[0]), newDir, string(names[1]), flags)
+}
+
+// lseek takes a fuse_lseek_in apart: handle, offset, whence, padding.
+func (w *worker) lseek(node vfs.Ino, body []byte) error {
+	if len(body) < 20 {
+		return syscall.EIO
+	}
+	return w.seek(node, order.Uint64(body[8:]), order.Uint32(body[16:]))
+}

@@ -1,0 +1,122 @@
+package fusefs
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+
+	"bazil.org/fuse"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// worker handles requests, one at a time.
+type worker struct {
+	srv   *Server
+	wake  chan struct{} // a token while idle; closed when there is nothing more to read
+	state atomic.Int32  // holding, offered or passed; changed under loop.mu
+	call  *call
+	id    fuse.RequestID
+	pid   uint32 // thread that made the request
+
+	// The reply under construction. Its first outHeaderSize bytes are the header's. The memory is used again.
+	out      []byte
+	held     vfs.Ino // the inode that the reply gives to the kernel, or zero
+	changes  uint64  // foreign changes heard of before the request was handled
+	answered bool
+}
+
+func newWorker(s *Server) *worker {
+	w := &worker{srv: s, wake: make(chan struct{}, 1), out: make([]byte, outHeaderSize, 256)}
+	w.call = newCall(w)
+	return w
+}
+
+// WillBlock implements [vfs.BlockHook]: somebody else reads on.
+func (w *worker) WillBlock() {
+	if w.state.Load() == holding {
+		w.srv.loop.pass(w)
+	}
+}
+
+// room returns n bytes of space in the reply, which the caller then shortens with use.
+func (w *worker) room(n int) []byte {
+	if cap(w.out) < outHeaderSize+n {
+		w.out = make([]byte, outHeaderSize, outHeaderSize+n)
+	}
+	return w.out[outHeaderSize : outHeaderSize+n]
+}
+
+// use makes the first n bytes of room the reply.
+func (w *worker) use(n int) { w.out = w.out[:outHeaderSize+n] }
+
+// entry makes a the reply of a request that finds or makes a name. If the tree was changed by others meanwhile, a may
+// be older than a notification that the kernel has ignored, not knowing the inode; so it is sent once more.
+func (w *worker) entry(a vfs.Attr, err error) error {
+	if err != nil {
+		return err
+	}
+	w.srv.holds.take(a.Ino)
+	w.held = a.Ino
+	if w.srv.notes.changes.Load() != w.changes {
+		w.srv.notes.data(a.Ino)
+	}
+	w.out = appendEntryOut(w.out, &a)
+	return nil
+}
+
+// attr makes a the reply of a request for attributes.
+func (w *worker) attr(a vfs.Attr, err error) error {
+	if err != nil {
+		return err
+	}
+	w.out = appendAttrOut(w.out, &a)
+	return nil
+}
+
+// handle has one request handled and answers it, whatever happens.
+func (w *worker) handle(req fuse.Request) {
+	w.out, w.held, w.answered = w.out[:outHeaderSize], 0, false
+	w.changes = w.srv.notes.changes.Load()
+	defer w.rescue(req)
+	if w.oneWay(req) {
+		return
+	}
+	w.answer(req, w.dispatch(req))
+}
+
+// answer sends the reply, or an error in its place. A reply that the kernel no longer takes gave it no inode.
+func (w *worker) answer(req fuse.Request, err error) {
+	w.answered = true
+	var sent error
+	if err != nil {
+		sent = w.srv.wire.fail(req.Hdr(), w.srv.errno(req, err))
+	} else {
+		sent = w.srv.wire.reply(req.Hdr(), w.out)
+	}
+	if w.held != 0 && (err != nil || sent != nil) {
+		w.srv.holds.give(w.held, 1)
+	}
+	if sent != nil {
+		w.srv.log.Debug("the kernel did not take a reply", "op", opName(req), "err", sent)
+	}
+}
+
+// rescue answers a request whose handler panicked, so that its process does not hang, and lets the mount live on.
+func (w *worker) rescue(req fuse.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	w.srv.log.Error("panic while handling a request", "op", opName(req), "panic", cause, "stack", string(debug.Stack()))
+	if !w.answered {
+		w.answer(req, syscall.EIO)
+	}
+}
+
+func opName(req fuse.Request) string {
+	if u, ok := req.(*fuse.UnrecognizedRequest); ok {
+		return fmt.Sprintf("opcode %d", u.Opcode)
+	}
+	return fmt.Sprintf("%T", req)
+}
