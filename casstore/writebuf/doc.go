@@ -5,13 +5,12 @@
 // A [Buffer] belongs to one file. It is a stack of layers over the base, which is the file as it is stored (the owner
 // keeps it, as a manifest; this package never sees it):
 //
-//	          offset 0 ------------------------------------------>
-//	live      |      DDDDDD        |                     changed in place by Write, Zero and Truncate
-//	frozen 1  |  DDDD     zzzzzz   ^floor 1 ............ immutable
-//	frozen 0  |DDDDDD                      DDDD          immutable, the next to be stored
-//	base      |bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-//	          =
-//	view      |DDDDDDDDDDDbzzzzzzbb 0 0 0 0 0 0 0 0 0
+//	offset    0------------------------------>
+//	live            DDDDDD                      changed in place by Write, Zero and Truncate
+//	frozen 1    DDDD     zzzzzz   ^ floor       immutable
+//	frozen 0  DDDDDD                      DDDD  immutable, the next to be stored
+//	base      bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+//	view      DDDDDDDDDDDDzzzzzbbb000000000000
 //
 // A layer has extents, which are data (D) or zeros (z). Where it has none, what is below shows through, but only below
 // the layer's floor: the lowest size that the file was truncated to while the layer was live. At and above the floor

@@ -47,9 +47,9 @@ func TestLongRandomRun(t *testing.T) {
 		space, length int // bytes
 		steps, every  int
 	}{
-		{"short", 40_000, 12, 40_000, 400},
-		{"pages", 1 << 20, 12_000, 2_000, 100},
-		{"slabs", 5 << 20, 2 << 20, 150, 25},
+		{"short", 20_000, 12, 20_000, 500},
+		{"pages", 1 << 18, 12_000, 2_000, 200},
+		{"slabs", 3 << 20, 2 << 20, 40, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() {
