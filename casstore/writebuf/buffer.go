@@ -18,9 +18,9 @@ const (
 // Gap is a run [Off, Off+Len) whose bytes come from the base.
 type Gap struct{ Off, Len uint64 }
 
-// Buffer is the dirty bytes of one file. The owner's lock guards it: Write, Zero, Truncate, Freeze, Drop and Discard need
-// it alone, the other methods may run beside each other. Offsets and lengths are bytes and are not checked here: the
-// owner has held them against vfs.MaxFileSize.
+// Buffer is the dirty bytes of one file. The owner's lock guards it: Write, Zero, Truncate, Freeze, Drop and Discard
+// need it alone, the other methods may run beside each other. Offsets and lengths are bytes and are not checked here:
+// the owner has held them against vfs.MaxFileSize.
 type Buffer struct {
 	pool   *Pool
 	live   *Layer
@@ -102,9 +102,9 @@ func (b *Buffer) Discard() {
 	b.pool.charge(-held)
 }
 
-// Read fills p with the bytes from off, as far as the layers know them, data and zeros, and appends to gaps the runs that
-// must come from the base, ascending, disjoint and not adjacent; there p is as it was. It allocates nothing when gaps
-// has the room.
+// Read fills p with the bytes from off, as far as the layers know them, data and zeros, and appends to gaps the runs
+// that must come from the base, ascending, disjoint and not adjacent; there p is as it was. It allocates nothing when
+// gaps has the room.
 func (b *Buffer) Read(gaps []Gap, p []byte, off uint64) []Gap {
 	for len(p) > 0 {
 		n, data, kind := b.look(off, uint64(len(p)))
@@ -121,8 +121,8 @@ func (b *Buffer) Read(gaps []Gap, p []byte, off uint64) []Gap {
 	return gaps
 }
 
-// Walk calls fn for the runs that [off, end) consists of, ascending and without gaps, until it returns false. Neighbours
-// may be of the same kind. Above the floors, what is not data is one run of zeros, however large end is.
+// Walk calls fn for the runs that [off, end) consists of, ascending and without gaps, until it returns false.
+// Neighbours may be of the same kind. Above the floors, what is not data is one run of zeros, however large end is.
 func (b *Buffer) Walk(off, end uint64, fn func(off, n uint64, kind Kind) bool) {
 	for off < end {
 		n, _, kind := b.look(off, end-off)

@@ -150,8 +150,8 @@ func TestFrozenLayerNeverChanges(t *testing.T) {
 	}
 }
 
-// TestFilesUnderOneBudget lets many files share a small pool: writers wait, one goroutine stores what is dirty when it is
-// told to. Nothing may get stuck or lost, or, under the race detector, be touched without the file's lock.
+// TestFilesUnderOneBudget lets many files share a small pool: writers wait, one goroutine stores what is dirty when
+// it is told to. Nothing may get stuck or lost, or, under the race detector, be touched without the file's lock.
 func TestFilesUnderOneBudget(t *testing.T) {
 	const files, size, step = 8, 1 << 20, 9000
 	pool := NewPool(1 << 20)
@@ -231,8 +231,8 @@ func (f *sharedFile) read(off, n int) []byte {
 	return p
 }
 
-// store does what an owner does: freeze under the lock, copy without it, swap the base under it. Only one goroutine at a
-// time stores, so that base may be read here without the lock.
+// store does what an owner does: freeze under the lock, copy without it, swap the base under it. Only one goroutine
+// at a time stores, so that base may be read here without the lock.
 func (f *sharedFile) store() {
 	f.mu.Lock()
 	l := f.buf.Freeze()

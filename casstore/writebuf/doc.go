@@ -23,9 +23,9 @@
 // # Memory
 //
 // Written bytes are copied once and never moved because a file grows: each extent has an allocation (a slab) of its
-// own, and a writer that appends gets slabs that double in size up to 128 KiB. Writing over data that is in the live layer
-// happens in place. Every byte held, unused ends of slabs and the extents' own memory included, is charged to the
-// [Pool] that all buffers of a store share, and exactly that is given back.
+// own, and a writer that appends gets slabs that double in size up to 128 KiB. Writing over data that is in the live
+// layer happens in place. Every byte held, unused ends of slabs and the extents' own memory included, is charged to
+// the [Pool] that all buffers of a store share, and exactly that is given back.
 //
 // # Locks
 //

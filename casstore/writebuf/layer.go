@@ -90,9 +90,9 @@ func (l *Layer) fill(at pos, p []byte, off uint64) int {
 	return len(p)
 }
 
-// room returns how far it is from off, where there is no data, to the next data, and whether there are zeros at or after
-// off on the way. It looks past one extent of zeros only, so that a write among many costs no more than elsewhere:
-// less room than there is does no harm, as the writer comes again for the rest.
+// room returns how far it is from off, where there is no data, to the next data, and whether there are zeros at or
+// after off on the way. It looks past one extent of zeros only, so that a write among many costs no more than
+// elsewhere: less room than there is does no harm, as the writer comes again for the rest.
 func (l *Layer) room(at pos, off uint64) (room uint64, zeros bool) {
 	if l.list.valid(at) && l.list.at(at).zeros() {
 		zeros = true

@@ -114,8 +114,8 @@ func (l *list) remove(from, to pos) {
 	l.join(from.block)
 }
 
-// join merges block b and the one after it, which have lost extents or been split, with their neighbours where they have
-// become small, so that no block is empty and the blocks stay as full as extentOverhead says.
+// join merges block b and the one after it, which have lost extents or been split, with their neighbours where they
+// have become small, so that no block is empty and the blocks stay as full as extentOverhead says.
 func (l *list) join(b int) {
 	for i := min(b+2, len(l.blocks)-1); i >= max(b, 1); i-- {
 		low, high := l.blocks[i-1], l.blocks[i]

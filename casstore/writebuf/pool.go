@@ -45,10 +45,11 @@ func (p *Pool) Used() int64 {
 	return p.used
 }
 
-// OnPressure sets the function that is called when there is something to store: once when the next write takes the pool
-// past half of its budget (and again after it has been at or below the half), when a writer begins to wait, and when
-// memory has been given back but not enough for the writer whose turn it is. It is called by Admit, on the writer's
-// goroutine, with no lock held. It must not block: it tells another goroutine to start. It is set before the first Admit.
+// OnPressure sets the function that is called when there is something to store: once when the next write takes the
+// pool past half of its budget (and again after it has been at or below the half), when a writer begins to wait, and
+// when memory has been given back but not enough for the writer whose turn it is. It is called by Admit, on the
+// writer's goroutine, with no lock held. It must not block: it tells another goroutine to start. It is set before the
+// first Admit.
 func (p *Pool) OnPressure(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +77,8 @@ func (p *Pool) Admit(ctx context.Context, n int) error {
 	return nil
 }
 
-// Close makes every Admit, waiting or new, return vfs.ErrClosed. Buffers can still be used, and give back what they hold.
+// Close makes every Admit, waiting or new, return vfs.ErrClosed. Buffers can still be used, and give back what they
+// hold.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +88,8 @@ func (p *Pool) Close() {
 	}
 }
 
-// enter admits a writer at once, or puts it in the queue and returns its place there. pressure is to be called, if not nil.
+// enter admits a writer at once, or puts it in the queue and returns its place there. pressure is to be called, if
+// not nil.
 func (p *Pool) enter(n int64) (w *waiter, pressure func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
