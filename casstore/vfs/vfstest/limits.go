@@ -13,4 +13,11 @@ const (
 
 	// readDirBatch is how many entries ReadDir takes under the mutex before it yields them without.
 	readDirBatch = 64
+
+	// hashBlock is the unit that Snapshot reads files in, in bytes: large enough that a read of a store is cheap.
+	hashBlock = 64 << 10
+
+	// maxFullRead is the largest file that Snapshot reads whole, in bytes. It takes the word of Seek for what is a hole
+	// in a larger one.
+	maxFullRead = 8 << 20
 )

@@ -28,7 +28,7 @@ func (t *Tree) GetXattr(ctx context.Context, ino vfs.Ino, name string) ([]byte, 
 	return value, xattrError("get", ino, name, err)
 }
 
-// SetXattr implements [vfs.Tree]. A name that is too long gives ErrNameTooLong, an empty one or one with NUL ErrInvalid.
+// SetXattr implements [vfs.Tree]. A name that is too long gives ErrNameTooLong; ErrInvalid an empty one or one with NUL.
 func (t *Tree) SetXattr(ctx context.Context, ino vfs.Ino, name string, value []byte, flags vfs.XattrFlags) error {
 	err := checkXattr(name, value, flags)
 	if err == nil {
