@@ -1,0 +1,63 @@
+package casstore
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// openBadger opens the version store. Every write is durable when it returns (SyncWrites): db.Sync alone would not do,
+// because it syncs the log of the current memtable only, and the keys of a large revision may be in one before it.
+func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err error) {
+	defer func() {
+		// Badger panics on some damage that it finds.
+		if r := recover(); r != nil {
+			err = fmt.Errorf("badger: %v: %w", r, vfs.ErrCorrupt)
+		}
+	}()
+	opt := badger.DefaultOptions(dir).
+		WithSyncWrites(true).
+		WithDetectConflicts(false). // there is one writer
+		WithNumVersionsToKeep(1 << 30).
+		WithMemTableSize(table).
+		WithBaseTableSize(min(table, 2<<20)).
+		WithNumMemtables(3).
+		WithNumCompactors(2).
+		WithNumLevelZeroTables(3).
+		WithNumLevelZeroTablesStall(8).
+		WithValueThreshold(valueThreshold(table)).
+		WithValueLogFileSize(2 << 20). // holds nothing: values stay in the tables
+		WithBlockCacheSize(32 << 20).
+		WithIndexCacheSize(32 << 20).
+		WithCompression(options.Snappy).
+		WithChecksumVerificationMode(options.OnTableAndBlockRead).
+		WithMetricsEnabled(false).
+		WithLogger(badgerLog{log})
+	db, err = badger.OpenManaged(opt)
+	if err != nil {
+		if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+			return nil, fmt.Errorf("%w: %w", vfs.ErrInUse, err)
+		}
+		return nil, fmt.Errorf("badger: %w: %w", vfs.ErrCorrupt, err)
+	}
+	return db, nil
+}
+
+// valueThreshold keeps every record in the tables: the largest is vfs.MaxRecord. Badger wants it under a tenth and more
+// of a memtable.
+func valueThreshold(table int64) int64 { return min(2*vfs.MaxRecord, table/8) }
+
+// badgerLog passes on what Badger logs that matters.
+type badgerLog struct{ log *slog.Logger }
+
+func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error("badger: " + sprint(f, a)) }
+func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn("badger: " + sprint(f, a)) }
+func (l badgerLog) Infof(f string, a ...any)    { l.log.Debug("badger: " + sprint(f, a)) }
+func (l badgerLog) Debugf(string, ...any)       {}
+
+func sprint(f string, a []any) string { return strings.TrimSpace(fmt.Sprintf(f, a...)) }

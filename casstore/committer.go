@@ -1,0 +1,370 @@
+package casstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/pack"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// request asks for a commit.
+type request struct {
+	tree  *Workspace            // nil: all
+	ino   vfs.Ino               // of a file whose bytes must be in it, or zero
+	whole bool                  // all bytes must be in it
+	edit  func(*revision) error // adds to the revision; its error fails this request only
+	done  chan outcome
+	err   error // of edit
+}
+
+type outcome struct {
+	rev vfs.Rev
+	err error
+}
+
+// committer makes revisions, one after the other, from one goroutine. All requests that have come while one was made
+// are answered by the next, so fsyncs that wait share a write to disk.
+type committer struct {
+	store *Store
+	every time.Duration
+	wake  chan struct{} // buffered: something is in queue
+	stop  chan struct{}
+	ended chan struct{}
+
+	timer *time.Timer // runs while something is dirty; guarded by mu
+
+	mu     sync.Mutex
+	queue  []request
+	armed  bool
+	closed bool
+}
+
+func newCommitter(s *Store, every time.Duration) *committer {
+	c := &committer{
+		store: s, every: every,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	c.timer = time.AfterFunc(time.Hour, c.periodic)
+	c.timer.Stop()
+	go c.run()
+	return c
+}
+
+// soon starts the clock of the next periodic commit, if it does not run. Called with a tree's lock held.
+func (c *committer) soon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.armed && !c.closed {
+		c.armed = true
+		c.timer.Reset(c.every)
+	}
+}
+
+func (c *committer) periodic() {
+	c.mu.Lock()
+	c.armed = false
+	c.mu.Unlock()
+	c.enqueue(request{})
+}
+
+// enqueue reports whether the request will be answered.
+func (c *committer) enqueue(r request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.queue = append(c.queue, r)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// commit waits until what r asks for is durable, and returns the revision that holds it.
+func (c *committer) commit(ctx context.Context, r request) (vfs.Rev, error) {
+	vfs.WillBlock(ctx)
+	r.done = make(chan outcome, 1)
+	if !c.enqueue(r) {
+		return 0, vfs.ErrClosed
+	}
+	select {
+	case o := <-r.done:
+		return o.rev, o.err
+	case <-ctx.Done():
+		return 0, vfs.ErrInterrupted
+	}
+}
+
+// close answers what has been asked and ends. What is dirty then stays so: the store commits before it closes.
+func (c *committer) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.timer.Stop()
+	c.mu.Unlock()
+	close(c.stop)
+	<-c.ended
+}
+
+func (c *committer) run() {
+	defer close(c.ended)
+	for stopping := false; ; {
+		if batch := c.take(); len(batch) > 0 {
+			rev, err := c.store.makeRevision(batch)
+			c.answer(batch, rev, err)
+			continue
+		}
+		if stopping {
+			return
+		}
+		select {
+		case <-c.wake:
+		case <-c.stop:
+			stopping = true
+		}
+	}
+}
+
+func (c *committer) take() []request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.queue
+	c.queue = nil
+	return batch
+}
+
+func (c *committer) answer(batch []request, rev vfs.Rev, err error) {
+	waited := false
+	for _, r := range batch {
+		if r.done != nil {
+			waited = true
+			r.done <- outcome{rev, cmp.Or(err, r.err)}
+		}
+	}
+	if err == nil {
+		return
+	}
+	if !waited {
+		c.store.log.Error("commit failed; it will be tried again", "err", err)
+	}
+	c.soon()
+}
+
+// revision is a commit under way.
+type revision struct {
+	store *Store
+	rev   vfs.Rev
+	cuts  []*cut
+	kvs   []kv // beside those of the cuts
+	index map[chunk.ID]pack.Loc
+	head  headRecord
+
+	// What the collector changes in the index.
+	moved   map[chunk.ID]pack.Loc
+	removed []chunk.ID
+	emptied []uint32
+}
+
+// makeRevision commits what a batch of requests asks for, and returns the head: the one there was when nothing has
+// changed.
+func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
+	if err := s.failure(); err != nil {
+		return 0, err
+	}
+	s.chunks.gate.RLock()
+	defer s.chunks.gate.RUnlock()
+	ctx := context.Background()
+	if err := s.flushAhead(ctx, batch); err != nil {
+		return 0, err
+	}
+	v := &revision{store: s, rev: s.head() + 1, moved: make(map[chunk.ID]pack.Loc)}
+	for _, w := range s.openWorkspaces() {
+		if c := w.makeCut(); c != nil {
+			v.cuts = append(v.cuts, c)
+		}
+	}
+	err := v.make(ctx, batch)
+	for _, c := range v.cuts {
+		if err != nil {
+			c.undo()
+		} else {
+			c.finish()
+		}
+		c.tree.reap()
+	}
+	s.collector.hint()
+	return s.head(), err
+}
+
+// flushAhead flushes what the cut will need before it is made, so that little is left to do after it.
+func (s *Store) flushAhead(ctx context.Context, batch []request) error {
+	for _, r := range batch {
+		switch {
+		case r.tree != nil && r.whole:
+			for _, n := range r.tree.dirtyFiles() {
+				if err := r.tree.flush(ctx, n, maxGen); err != nil {
+					return err
+				}
+			}
+		case r.tree != nil && r.ino != 0:
+			if n := r.tree.dirtyFile(r.ino); n != nil {
+				if err := r.tree.flush(ctx, n, maxGen); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+const maxGen = 1<<64 - 1
+
+// dirtyFile returns the inode of a file that may have dirty bytes, else nil.
+func (w *Workspace) dirtyFile(ino vfs.Ino) *inode {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := w.inodes[ino]; n != nil && n.file != nil && n.gen != 0 {
+		return n
+	}
+	return nil
+}
+
+func (v *revision) make(ctx context.Context, batch []request) error {
+	s := v.store
+	for i := range batch {
+		if edit := batch[i].edit; edit != nil {
+			batch[i].err = edit(v)
+		}
+	}
+	old := s.reader(s.head())
+	defer old.Close()
+	for _, c := range v.cuts {
+		c.capture()
+		if err := c.settleData(ctx, wanted(c.tree, batch)); err != nil {
+			return err
+		}
+		if err := c.encode(old); err != nil {
+			return err
+		}
+	}
+	v.index = s.chunks.uncommitted()
+	if len(v.cuts) == 0 && len(v.kvs) == 0 && len(v.emptied) == 0 {
+		return nil
+	}
+	return v.write()
+}
+
+// wanted says which files' bytes a batch needs whole.
+func wanted(w *Workspace, batch []request) func(*snapshot) bool {
+	whole := false
+	inos := make(map[vfs.Ino]bool)
+	for _, r := range batch {
+		if r.tree == w {
+			whole = whole || r.whole
+			inos[r.ino] = true
+		}
+	}
+	return func(s *snapshot) bool { return whole || s.urgent || inos[s.attr.Ino] }
+}
+
+// write makes the revision durable: bytes first, then the names, then the head. Each step reaches the disk before the
+// next one begins.
+func (v *revision) write() error {
+	s := v.store
+	if err := s.space.room(v.size()); err != nil {
+		return err
+	}
+	if err := s.hook("sync packs"); err != nil {
+		return err
+	}
+	if err := s.packs.Sync(); err != nil {
+		return fmt.Errorf("sync packs: %w", mapError(err))
+	}
+	ends := s.packs.Ends()
+	for _, p := range v.emptied {
+		delete(ends, p)
+	}
+	v.addIndex(ends)
+	v.head = headRecord{rev: v.rev, ino: s.peekIno(), nextWS: s.peekWS()}
+	if err := s.apply(uint64(v.rev), v.all(), v.head); err != nil {
+		return err
+	}
+	s.packEnds = ends
+	s.publish(v.rev) // before its index leaves memory: somebody looks for a chunk in one or the other
+	s.chunks.committed(v.index)
+	return nil
+}
+
+// size is about how many bytes the revision writes to Badger.
+func (v *revision) size() int {
+	n := len(v.index) * 64
+	for _, c := range v.cuts {
+		for _, e := range c.kvs {
+			n += len(e.key) + len(e.value)
+		}
+	}
+	return n
+}
+
+// addIndex adds the index of the chunks that are new or moved, takes away that of those that are gone, and says how far
+// the packs reach. A key comes once: two values of one key at one timestamp would have no order.
+func (v *revision) addIndex(ends map[uint32]uint32) {
+	for id, loc := range v.moved {
+		if _, again := v.index[id]; !again {
+			v.kvs = append(v.kvs, kv{key: keyOfChunk(id), value: encodeLoc(loc)})
+		}
+	}
+	for _, id := range v.removed {
+		if _, again := v.index[id]; !again {
+			v.kvs = append(v.kvs, kv{key: keyOfChunk(id)})
+		}
+	}
+	for id, loc := range v.index {
+		v.kvs = append(v.kvs, kv{key: keyOfChunk(id), value: encodeLoc(loc)})
+	}
+	for p, end := range ends {
+		if v.store.packEnds[p] != end {
+			v.kvs = append(v.kvs, kv{key: keyOfPack(p), value: uvarint(uint64(end))})
+		}
+	}
+	for _, p := range v.emptied {
+		v.kvs = append(v.kvs, kv{key: keyOfPack(p)})
+	}
+}
+
+// all returns everything that the revision writes, but the head.
+func (v *revision) all() []kv {
+	all := v.kvs
+	rec := revisionRecord{time: v.store.now()}
+	for i, c := range v.cuts {
+		all = append(all, c.kvs...)
+		rec.records += c.records
+		if rec.ws = c.tree.id; i > 0 {
+			rec.ws = 0
+		}
+	}
+	return append(all, kv{key: keyOfRevision(v.rev), value: rec.encode()})
+}
+
+// apply writes keys at a timestamp, and the head last. What fits is one transaction of Badger, atomic by itself. More
+// is several, in order, and whatever a crash leaves above the old head is undone when the store is opened: see recover.
+func (s *Store) apply(ts uint64, kvs []kv, head headRecord) error {
+	kvs = append(kvs, kv{key: []byte{keyHead}, value: head.encode()})
+	for len(kvs) > 0 {
+		if err := s.hook("write"); err != nil {
+			return err
+		}
+		n, err := s.writeSome(ts, kvs)
+		if err != nil {
+			return s.fail(fmt.Errorf("write revision %d: %w", ts, mapError(err)))
+		}
+		kvs = kvs[n:]
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package casstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// kv is a key to be written, or removed when the value is nil.
+type kv struct{ key, value []byte }
+
+// cut is one workspace's part of a commit: everything that changed up to a moment, as it was at that moment.
+//
+// Making the cut takes no time: it begins a new generation, and keeps the list of what changed in those before. The
+// values are captured afterwards, a slice at a time, by the commit, or before that by whoever is about to change them.
+type cut struct {
+	tree    *Workspace
+	gen     uint64
+	objects []object
+	// Captured so far:
+	inodes  []snapshot
+	kvs     []kv
+	records uint64
+
+	results map[*inode]dataState // what the records say of the files' bytes
+	lagging []*inode             // have bytes from before the cut that are not in it
+}
+
+// makeCut begins a cut, or returns nil when nothing has changed.
+func (w *Workspace) makeCut() *cut {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.dirty) == 0 {
+		return nil
+	}
+	c := &cut{tree: w, gen: w.gen, objects: w.dirty, results: make(map[*inode]dataState)}
+	w.dirty = nil
+	w.gen++
+	w.cut = c
+	w.cutGen.Store(c.gen)
+	return c
+}
+
+// capture takes the values of all objects of the cut that nobody has taken yet.
+func (c *cut) capture() {
+	for rest := c.objects; len(rest) > 0; {
+		slice := rest[:min(captureSlice, len(rest))]
+		rest = rest[len(slice):]
+		c.captureSlice(slice)
+	}
+	c.tree.mu.Lock()
+	defer c.tree.mu.Unlock()
+	c.tree.cut = nil // everything is captured: touching need not look any more
+}
+
+func (c *cut) captureSlice(slice []object) {
+	c.tree.mu.Lock()
+	defer c.tree.mu.Unlock()
+	for _, o := range slice {
+		if s := o.stampOf(); s.gen == c.gen && !s.captured {
+			o.capture(c)
+			s.captured = true
+		}
+	}
+}
+
+// settleData finds out, for every file of the cut, which state of its bytes the commit holds. wants says which files
+// must have all that they had at the cut; the others are waited for when that is little.
+func (c *cut) settleData(ctx context.Context, wants func(*snapshot) bool) error {
+	for i := range c.inodes {
+		s := &c.inodes[i]
+		if s.gone || s.n.file == nil {
+			continue
+		}
+		d, exact, err := c.dataOf(ctx, s, wants(s))
+		if err != nil {
+			return fmt.Errorf("inode %d: %w", s.attr.Ino, err)
+		}
+		c.results[s.n] = d
+		if !exact {
+			c.lagging = append(c.lagging, s.n)
+		}
+	}
+	return nil
+}
+
+// dataOf returns the state of a file's bytes that its record is to hold. exact says that it is the state at the cut.
+func (c *cut) dataOf(ctx context.Context, s *snapshot, want bool) (d dataState, exact bool, err error) {
+	f := s.n.file
+	f.mu.Lock()
+	loaded, wait := f.loaded, f.pending(c.gen)
+	f.mu.Unlock()
+	if !loaded {
+		return dataState{body: s.stored.body, size: s.attr.Size, mtime: s.attr.Mtime}, true, nil
+	}
+	exact = want || wait <= lagLimit
+	if exact {
+		if err := c.tree.flush(ctx, s.n, c.gen); err != nil {
+			return dataState{}, false, err
+		}
+	}
+	p := f.pointAt(c.gen)
+	body, err := c.tree.store.encodeBody(p.base)
+	if err != nil {
+		return dataState{}, false, err
+	}
+	d = dataState{body: body, size: p.size, mtime: p.mtime}
+	if exact {
+		d.mtime = s.attr.Mtime
+		if d.size != s.attr.Size {
+			return dataState{}, false, fmt.Errorf("size %d, bytes for %d: %w", s.attr.Size, d.size, errInconsistent)
+		}
+	}
+	return d, exact, nil
+}
+
+// errInconsistent is our own mistake: it must not be written to disk.
+var errInconsistent = errors.New("inconsistent commit")
+
+// pending is how many dirty bytes the file has from generations up to gen.
+func (f *file) pending(gen uint64) int64 {
+	var n int64
+	for _, l := range f.frozen {
+		if l.gen <= gen {
+			n += l.layer.Bytes()
+		}
+	}
+	if f.liveGen <= gen {
+		n += f.buf.Dirty()
+	}
+	return n
+}
+
+// pointAt returns the last state of a file that was flushed and is not after the cut of a generation: after a flush up
+// to it, the state at the cut.
+func (f *file) pointAt(gen uint64) dataPoint {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.savedGen == gen {
+		return f.saved
+	}
+	return f.flushed
+}
+
+// encode turns what was captured into keys and values.
+func (c *cut) encode(r *reader) error {
+	for i := range c.inodes {
+		s := &c.inodes[i]
+		key := keyOfNode(keyInode, c.tree.id, s.attr.Ino)
+		c.records++
+		if s.gone {
+			c.kvs = append(c.kvs, kv{key: key})
+			if err := c.removeExtras(r, s); err != nil {
+				return err
+			}
+			continue
+		}
+		rec := s.record(c.results[s.n])
+		c.kvs = append(c.kvs, kv{key: key, value: rec.Append(nil)})
+		if s.atimeSet {
+			c.kvs = append(c.kvs, kv{
+				key:   keyOfNode(keyAtime, c.tree.id, s.attr.Ino),
+				value: binary.AppendVarint(nil, int64(s.attr.Atime)),
+			})
+		}
+	}
+	return nil
+}
+
+// removeExtras removes the atime and the attributes of an inode that is gone.
+func (c *cut) removeExtras(r *reader, s *snapshot) error {
+	if s.atimeSet {
+		c.kvs = append(c.kvs, kv{key: keyOfNode(keyAtime, c.tree.id, s.attr.Ino)})
+	}
+	if s.xattrs == 0 {
+		return nil
+	}
+	return r.scan(keyOfNode(keyXattr, c.tree.id, s.attr.Ino), nil, false, func(key, _ []byte) (bool, error) {
+		c.kvs = append(c.kvs, kv{key: append([]byte(nil), key...)})
+		return true, nil
+	})
+}
+
+// finish marks what the cut has committed as clean. The store's head is the cut's revision already.
+func (c *cut) finish() {
+	w := c.tree
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n, d := range c.results {
+		n.stored = d
+	}
+	for _, o := range c.objects {
+		s := o.stampOf()
+		clean := s.gen == c.gen
+		if clean {
+			s.gen, s.captured = 0, false
+		}
+		o.committed(w, clean)
+	}
+	for _, n := range c.lagging {
+		if !n.gone {
+			w.touch(n)
+		}
+	}
+	w.cutGen.Store(0)
+	if w.cost > cacheCost {
+		w.evict()
+	}
+}
+
+// undo makes everything of a cut that could not be committed dirty again.
+func (c *cut) undo() {
+	w := c.tree
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = nil
+	w.cutGen.Store(0)
+	for _, s := range c.inodes {
+		s.n.urgent = s.n.urgent || s.urgent
+	}
+	for _, o := range c.objects {
+		if s := o.stampOf(); s.gen == c.gen {
+			s.gen, s.captured = 0, false
+			w.touch(o)
+		}
+	}
+}
+
+// reap discards the bytes of files that went away during a commit.
+func (w *Workspace) reap() { _ = w.do(context.Background(), func() error { return nil }) }

@@ -1,0 +1,190 @@
+package casstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/pack"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// reader reads records as they were at one revision. It is for one goroutine.
+type reader struct {
+	txn *badger.Txn
+}
+
+// reader returns a reader of the store at rev. The caller closes it.
+func (s *Store) reader(rev vfs.Rev) *reader {
+	return &reader{txn: s.db.NewTransactionAt(uint64(rev), false)}
+}
+
+// Close lets go of the revision.
+func (r *reader) Close() { r.txn.Discard() }
+
+// get calls decode with the value of a key, which is valid until decode returns. ErrNotExist when there is none.
+func (r *reader) get(key []byte, decode func([]byte) error) error {
+	item, err := r.txn.Get(key)
+	if err == nil {
+		err = item.Value(decode)
+	}
+	return badgerError(err, key)
+}
+
+// badgerError gives Badger's errors our sentinels. What Badger says of a key that is there is that it is damaged.
+func badgerError(err error, key []byte) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, badger.ErrKeyNotFound):
+		return vfs.ErrNotExist
+	case errors.Is(err, badger.ErrDBClosed):
+		return vfs.ErrClosed
+	case errors.Is(err, vfs.ErrCorrupt), errors.Is(err, vfs.ErrNewerFormat), errors.Is(err, vfs.ErrNotStore):
+		return fmt.Errorf("record %x: %w", key, err)
+	}
+	return fmt.Errorf("record %x: %w: %w", key, vfs.ErrCorrupt, err)
+}
+
+func (r *reader) inode(ws workspaceID, ino vfs.Ino) (rec vfs.InodeRecord, err error) {
+	err = r.get(keyOfNode(keyInode, ws, ino), func(b []byte) error {
+		rec, err = vfs.DecodeInode(append([]byte(nil), b...))
+		return err
+	})
+	return rec, err
+}
+
+// dirent returns the record of a name: the zero one when there is none.
+func (r *reader) dirent(ws workspaceID, dir vfs.Ino, name string) (rec vfs.DirentRecord, err error) {
+	err = r.get(keyOfDirent(ws, dir, name), func(b []byte) error {
+		rec, err = vfs.DecodeDirent(b)
+		return err
+	})
+	if errors.Is(err, vfs.ErrNotExist) {
+		err = nil
+	}
+	return rec, err
+}
+
+func (r *reader) atime(ws workspaceID, ino vfs.Ino) (t vfs.Time, set bool, err error) {
+	key := keyOfNode(keyAtime, ws, ino)
+	err = r.get(key, func(b []byte) error {
+		v, err := uvarints(b, 1)
+		if err == nil {
+			t, set = unzigzag(v[0]), true
+		}
+		return err
+	})
+	if errors.Is(err, vfs.ErrNotExist) {
+		err = nil
+	}
+	return t, set, err
+}
+
+func (r *reader) chunk(id chunk.ID) (loc pack.Loc, err error) {
+	err = r.get(keyOfChunk(id), func(b []byte) error {
+		loc, err = decodeLoc(b)
+		return err
+	})
+	return loc, err
+}
+
+func (r *reader) xattrs(ws workspaceID, ino vfs.Ino) (map[string][]byte, error) {
+	values := make(map[string][]byte)
+	err := r.scan(keyOfNode(keyXattr, ws, ino), nil, true, func(key, value []byte) (bool, error) {
+		values[string(key[prefixLen:])] = append([]byte{}, value...)
+		return true, nil
+	})
+	return values, err
+}
+
+// storedDirent is an entry of a directory as the store has it.
+type storedDirent struct {
+	vfs.DirentRecord
+	hash uint64
+	name string
+}
+
+// dirents returns up to limit entries of a directory, from a hash on; last says that there are no more.
+func (r *reader) dirents(ws workspaceID, dir vfs.Ino, hash uint64, limit int) (out []storedDirent, last bool, err error) {
+	prefix := keyOfNode(keyDirent, ws, dir)
+	from := binary.BigEndian.AppendUint64(append([]byte(nil), prefix...), hash)
+	last = true
+	err = r.scan(prefix, from, true, func(key, value []byte) (bool, error) {
+		if len(out) == limit {
+			last = false
+			return false, nil
+		}
+		if len(key) <= direntLen {
+			return false, fmt.Errorf("dirent key %x: %w", key, vfs.ErrCorrupt)
+		}
+		rec, err := vfs.DecodeDirent(value)
+		out = append(out, storedDirent{
+			DirentRecord: rec, hash: binary.BigEndian.Uint64(key[prefixLen:]), name: string(key[direntLen:]),
+		})
+		return err == nil, err
+	})
+	return out, last, err
+}
+
+// scan calls fn for the keys of a prefix in order, from a key on when from is not nil, until it returns false. Key and
+// value are valid until fn returns; the value is nil unless values is set.
+func (r *reader) scan(prefix, from []byte, values bool, fn func(key, value []byte) (bool, error)) error {
+	opt := badger.DefaultIteratorOptions
+	opt.Prefix = prefix
+	opt.PrefetchValues = false // values lie with their keys; prefetching only adds goroutines
+	it := r.txn.NewIterator(opt)
+	defer it.Close()
+	if from == nil {
+		from = prefix
+	}
+	for it.Seek(from); it.Valid(); it.Next() {
+		item := it.Item()
+		more, err := true, error(nil)
+		if values {
+			err = badgerError(item.Value(func(v []byte) error {
+				more, err = fn(item.Key(), v)
+				return err
+			}), item.Key())
+		} else {
+			more, err = fn(item.Key(), nil)
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) head() (h headRecord, err error) {
+	err = r.get([]byte{keyHead}, func(b []byte) error {
+		h, err = decodeHead(b)
+		return err
+	})
+	return h, err
+}
+
+func (r *reader) format() (f formatRecord, err error) {
+	err = r.get([]byte{keyFormat}, func(b []byte) error {
+		f, err = decodeFormat(b)
+		return err
+	})
+	return f, err
+}
+
+// packEnds returns the committed length of every pack.
+func (r *reader) packEnds() (map[uint32]uint32, error) {
+	ends := make(map[uint32]uint32)
+	err := r.scan([]byte{keyPack}, nil, true, func(key, value []byte) (bool, error) {
+		v, err := uvarints(value, 1)
+		if err != nil || len(key) != 5 {
+			return false, fmt.Errorf("pack record %x: %w", key, vfs.ErrCorrupt)
+		}
+		ends[binary.BigEndian.Uint32(key[1:])] = uint32(v[0])
+		return true, nil
+	})
+	return ends, err
+}

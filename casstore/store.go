@@ -1,0 +1,299 @@
+package casstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/sys/unix"
+
+	"github.com/carrelfs/carrel/casstore/pack"
+	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/writebuf"
+)
+
+// Options say how a store is opened. The zero Options open one that is there.
+type Options struct {
+	// Logger hears what nobody else is told. Nil: nobody.
+	Logger *slog.Logger
+	// Clock gives the times of files and revisions. Nil: time.Now.
+	Clock func() time.Time
+	// Create makes the store when its directory is missing or empty.
+	Create bool
+	// BufferBytes bounds the dirty file bytes in memory. Zero: 256 MiB.
+	BufferBytes int64
+	// CommitEvery is how long a change stays in memory at the most, while the disk can keep up. Zero: a second.
+	CommitEvery time.Duration
+
+	// hook fails steps of commits, for tests: a step whose hook fails is not done, as if the process had died before it.
+	hook func(step string) error
+	// packSize bounds packs, for tests. Zero: the package's own size.
+	packSize int64
+	// reserve is the free space that is kept, for tests. Zero: by the size of the disk.
+	reserve uint64
+}
+
+// Store is an open store. One process has it open; all methods are safe for concurrent use.
+type Store struct {
+	dir   string
+	opt   Options
+	log   *slog.Logger
+	lock  *os.File
+	db    *badger.DB
+	epoch vfs.Epoch
+	packs *pack.Set
+	pool  *writebuf.Pool
+	space *space
+
+	chunks    *chunks
+	flusher   *flusher
+	committer *committer
+	collector *collector
+
+	headRev  atomic.Uint64
+	inos     atomic.Uint64 // the next inode's number
+	nextWS   atomic.Uint64
+	packEnds map[uint32]uint32 // as committed; the committer's
+
+	failMu sync.Mutex
+	failed error
+
+	mu     sync.Mutex // taken before a tree's lock; guards what follows
+	closed bool
+	open   map[workspaceID]*Workspace
+}
+
+// Open opens the store in dir. ErrNotStore when there is none (see Options.Create) or dir holds something else, ErrInUse
+// when a process has it open, ErrNewerFormat when a later version made it, ErrCorrupt when it is damaged.
+func Open(dir string, o Options) (*Store, error) {
+	s, err := open(dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(dir string, o Options) (s *Store, err error) {
+	s = &Store{dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	defer func() {
+		if err != nil {
+			s.letGo()
+		}
+	}()
+	if err := s.claim(); err != nil {
+		return nil, err
+	}
+	reserve, table, err := s.sizes()
+	if err != nil {
+		return nil, err
+	}
+	if s.db, err = openBadger(filepath.Join(dir, badgerDir), table, s.log); err != nil {
+		return nil, err
+	}
+	if err := s.recover(); err != nil {
+		return nil, err
+	}
+	if s.packs, err = pack.Open(filepath.Join(dir, packDir), pack.Options{PackSize: o.packSize}); err != nil {
+		return nil, mapError(err)
+	}
+	if err := s.packs.TruncateTo(s.packEnds); err != nil {
+		return nil, mapError(err)
+	}
+	s.pool = writebuf.NewPool(defaulted(o.BufferBytes, defaultBuffer))
+	s.space = newSpace(s, dir, reserve)
+	s.chunks = newChunks(s)
+	s.flusher = newFlusher(s)
+	s.pool.OnPressure(s.flusher.pressure)
+	s.committer = newCommitter(s, defaulted(o.CommitEvery, defaultCommitEvery))
+	s.collector = newCollector(s)
+	return s, nil
+}
+
+const (
+	badgerDir = "badger"
+	packDir   = "packs"
+	lockFile  = "LOCK"
+)
+
+func defaulted[T comparable](v, d T) T {
+	if v == *new(T) {
+		return d
+	}
+	return v
+}
+
+// claim makes sure that dir is a store's and that no other process has it.
+func (s *Store) claim() error {
+	if s.opt.Create {
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(s.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("no such directory: %w", vfs.ErrNotStore)
+	case errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("not a directory: %w", vfs.ErrNotStore)
+	case err != nil:
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, badgerDir)); errors.Is(err, os.ErrNotExist) {
+		if !s.opt.Create || !onlyOurs(entries) {
+			return vfs.ErrNotStore
+		}
+	}
+	if s.lock, err = os.OpenFile(filepath.Join(s.dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return vfs.ErrInUse
+	}
+	return nil
+}
+
+// onlyOurs reports whether a directory holds nothing, or what is left of a store that was never finished being made,
+// so that a store may be made there.
+func onlyOurs(entries []os.DirEntry) bool {
+	for _, e := range entries {
+		switch e.Name() {
+		case lockFile, "lost+found", "control.sock", "daemon.log":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// sizes chooses the reserve and the size of Badger's tables by the size of the disk.
+func (s *Store) sizes() (reserve uint64, table int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return 0, 0, fmt.Errorf("statfs: %w", err)
+	}
+	table = 16 << 20
+	if st.Blocks*uint64(st.Bsize) < smallDisk {
+		table = 4 << 20
+	}
+	// A memtable's log is twice a table long, and two may be full beside a compaction.
+	reserve = uint64(8 * table)
+	if s.opt.reserve > 0 {
+		reserve = s.opt.reserve
+	}
+	return reserve, table, nil
+}
+
+// Close commits what is dirty, waits for all goroutines and lets go of the directory. Open workspaces are closed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return vfs.ErrClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.collector.close()
+	var errs []error
+	for _, w := range s.openWorkspaces() {
+		errs = append(errs, w.shut())
+	}
+	s.flusher.close()
+	s.committer.close()
+	errs = append(errs, s.letGo())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// letGo closes what is open of the files.
+func (s *Store) letGo() error {
+	var errs []error
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	if s.packs != nil {
+		errs = append(errs, s.packs.Close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) head() vfs.Rev { return vfs.Rev(s.headRev.Load()) }
+
+func (s *Store) publish(r vfs.Rev) { s.headRev.Store(uint64(r)) }
+
+func (s *Store) nextIno() vfs.Ino { return vfs.Ino(s.inos.Add(1) - 1) }
+
+func (s *Store) peekIno() vfs.Ino { return vfs.Ino(s.inos.Load()) }
+
+func (s *Store) peekWS() workspaceID { return workspaceID(s.nextWS.Load()) }
+
+func (s *Store) now() vfs.Time {
+	if s.opt.Clock != nil {
+		return vfs.TimeOf(s.opt.Clock())
+	}
+	return vfs.Time(time.Now().UnixNano())
+}
+
+func (s *Store) hook(step string) error {
+	if s.opt.hook == nil {
+		return nil
+	}
+	if err := s.opt.hook(step); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// fail makes the store refuse every later commit: after an error in the middle of writing, what is on disk is known
+// only to recover, when the store is opened again.
+func (s *Store) fail(err error) error {
+	s.failMu.Lock()
+	defer s.failMu.Unlock()
+	if s.failed == nil {
+		s.failed = err
+		s.log.Error("the store has failed; nothing more is written until it is opened again", "err", err)
+	}
+	return err
+}
+
+func (s *Store) failure() error {
+	s.failMu.Lock()
+	defer s.failMu.Unlock()
+	if s.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("after an earlier error: %w", s.failed)
+}
+
+func (s *Store) openWorkspaces() []*Workspace {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Workspace, 0, len(s.open))
+	for _, w := range s.open {
+		list = append(list, w)
+	}
+	return list
+}
+
+// edit commits changes of the store's own records.
+func (s *Store) edit(ctx context.Context, f func(*revision) error) error {
+	_, err := s.committer.commit(ctx, request{edit: f})
+	return err
+}

@@ -1,0 +1,73 @@
+package casstore
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/vfstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/golang/glog.(*fileSink).flushDaemon")) }
+
+var bg = context.Background()
+
+// openStore opens a store that is checked and closed when the test ends.
+func openStore(t *testing.T, dir string, o Options) *Store {
+	t.Helper()
+	o.Create = true
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		checkStore(t, s)
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func checkStore(t *testing.T, s *Store) {
+	t.Helper()
+	if _, err := s.committer.commit(bg, request{}); err != nil {
+		t.Errorf("commit: %v", err)
+	}
+	report, err := s.Check(bg, CheckOptions{Bytes: true})
+	if err != nil {
+		t.Errorf("check: %v", err)
+	}
+	for _, p := range report.Problems {
+		t.Errorf("check: %s: %s", p.Where, p.What)
+	}
+}
+
+func openWorkspace(t *testing.T, s *Store, name string) *Workspace {
+	t.Helper()
+	if _, err := s.find(name); isNoWorkspace(err) {
+		if _, err := s.CreateWorkspace(bg, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := s.OpenWorkspace(bg, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestConformance(t *testing.T) {
+	vfstest.Run(t, func(t *testing.T) vfs.Tree {
+		s := openStore(t, t.TempDir(), Options{})
+		w := openWorkspace(t, s, "ws")
+		t.Cleanup(func() {
+			if err := w.Close(); err != nil {
+				t.Errorf("close workspace: %v", err)
+			}
+		})
+		return w
+	})
+}

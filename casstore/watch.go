@@ -1,0 +1,115 @@
+package casstore
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// watchers delivers the changes of a tree to whoever watches it. A goroutine runs while there is a watcher.
+//
+// The queue is not bounded: a change is a few words, changes come no faster than the tree makes them, and a watcher
+// must not block for long.
+type watchers struct {
+	count atomic.Int32
+
+	mu    sync.Mutex
+	wake  *sync.Cond
+	list  []*watcher
+	queue []vfs.Change
+	done  chan struct{} // closed by the goroutine when the last watcher has gone
+}
+
+type watcher struct {
+	f       func(vfs.Change)
+	calling sync.Mutex // held while f runs
+	stopped bool       // guarded by calling
+}
+
+func (ws *watchers) none() bool { return ws.count.Load() == 0 }
+
+func (ws *watchers) add(f func(vfs.Change)) (stop func()) {
+	w := &watcher{f: f}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.wake == nil {
+		ws.wake = sync.NewCond(&ws.mu)
+	}
+	ws.list = append(ws.list, w)
+	if ws.count.Add(1) == 1 {
+		previous := ws.done
+		ws.done = make(chan struct{})
+		go ws.run(previous, ws.done)
+	}
+	return sync.OnceFunc(func() { ws.remove(w) })
+}
+
+func (ws *watchers) remove(w *watcher) {
+	w.calling.Lock()
+	w.stopped = true
+	w.calling.Unlock()
+
+	ws.mu.Lock()
+	ws.list = slices.DeleteFunc(slices.Clone(ws.list), func(o *watcher) bool { return o == w })
+	last := ws.count.Add(-1) == 0
+	done := ws.done
+	ws.wake.Broadcast()
+	ws.mu.Unlock()
+	if last {
+		<-done
+	}
+}
+
+func (ws *watchers) send(c vfs.Change) {
+	ws.mu.Lock()
+	ws.queue = append(ws.queue, c)
+	ws.mu.Unlock()
+	ws.wake.Signal()
+}
+
+// run delivers until there is no watcher. A run begins only after the one before it has ended.
+func (ws *watchers) run(previous, done chan struct{}) {
+	defer close(done)
+	if previous != nil {
+		<-previous
+	}
+	for {
+		batch, list := ws.next(done)
+		if list == nil {
+			return
+		}
+		for _, c := range batch {
+			for _, w := range list {
+				w.call(c)
+			}
+		}
+	}
+}
+
+// next waits for changes. It returns no watchers when the run is over.
+func (ws *watchers) next(done chan struct{}) ([]vfs.Change, []*watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for len(ws.queue) == 0 && len(ws.list) > 0 && ws.done == done {
+		ws.wake.Wait()
+	}
+	if len(ws.list) == 0 || ws.done != done {
+		if len(ws.list) == 0 {
+			ws.queue = nil
+		}
+		return nil, nil
+	}
+	batch := ws.queue
+	ws.queue = nil
+	return batch, ws.list
+}
+
+func (w *watcher) call(c vfs.Change) {
+	w.calling.Lock()
+	defer w.calling.Unlock()
+	if !w.stopped {
+		w.f(c)
+	}
+}
