@@ -233,6 +233,17 @@ func TestSpliceRefuses(t *testing.T) {
 	}
 }
 
+// Whole leaves go from the front, the middle or the end.
+func TestSpliceOutLeaves(t *testing.T) {
+	entries := chunksOf(3000)
+	m := NewManifest(entries)
+	for i := range m.leaves {
+		from, to := m.leaves[i], m.leaves[i].index+len(m.leaves[i].entries)
+		want := model(slices.Concat(entries[:from.index], entries[to:]))
+		want.verify(t, m.Splice(from.start, from.start+from.size(), nil))
+	}
+}
+
 // A splice shares the leaves that it does not touch.
 func TestSpliceShares(t *testing.T) {
 	m := NewManifest(chunksOf(1 << 16))

@@ -108,14 +108,6 @@ func (n Node) totals() (size, entries uint64) {
 	return size, entries
 }
 
-// full reports whether the node ends by the rule, and not because nothing follows.
-func (n Node) full() bool {
-	if n.Level == 0 {
-		return entriesEnd(n.Entries)
-	}
-	return childrenEnd(n.Children)
-}
-
 // endsWithin reports whether the rule would have ended the node before its last item.
 func (n Node) endsWithin() bool {
 	for i := MinNode; i < n.items(); i++ {

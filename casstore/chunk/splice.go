@@ -148,7 +148,8 @@ func (g *gatherer) attachTail(m Manifest, next int) {
 	// Differences may be below zero; they wrap around, and so do the sums.
 	start, stored, index := out.size-first.start, out.stored-first.stored, out.n-first.index
 	for _, r := range m.leaves[next:] {
-		out.leaves = append(out.leaves, leafRef{leaf: r.leaf, start: r.start + start, stored: r.stored + stored, index: r.index + index})
+		r.start, r.stored, r.index = r.start+start, r.stored+stored, r.index+index
+		out.leaves = append(out.leaves, r)
 	}
 	out.size, out.stored, out.n = m.size+start, m.stored+stored, m.n+index
 }

@@ -77,11 +77,12 @@ func TestSplitOfEqualBytesEndsAtMaxSize(t *testing.T) {
 // However the bytes come in, they are cut in the same places.
 func TestSplitOfSmallReads(t *testing.T) {
 	plain := random(7, 2<<20)
+	part := func(from, to int) io.Reader { return bytes.NewReader(plain[from:to]) }
 	want := ids(split(t, bytes.NewReader(plain)))
 	for name, r := range map[string]io.Reader{
 		"half reads": iotest.HalfReader(bytes.NewReader(plain)),
 		"data + EOF": iotest.DataErrReader(bytes.NewReader(plain)),
-		"pieces":     io.MultiReader(bytes.NewReader(plain[:1]), bytes.NewReader(plain[1:70000]), bytes.NewReader(plain[70000:])),
+		"pieces":     io.MultiReader(part(0, 1), part(1, 70000), part(70000, len(plain))),
 	} {
 		if got := ids(split(t, r)); !slices.Equal(got, want) {
 			t.Errorf("%s: other cuts", name)

@@ -129,7 +129,7 @@ func (l *loader) load(c Child, level int, last bool) error {
 	if len(n.Children) == 1 && len(l.g.out.leaves) == 0 && last {
 		return corrupt("node %s: a root of one child", c.ID)
 	}
-	if !last && !n.full() {
+	if !last && !childrenEnd(n.Children) {
 		return corrupt("node %s: ends too early", c.ID)
 	}
 	for i, child := range n.Children {

@@ -1,0 +1,49 @@
+// Package pack keeps chunks in append-only files beside the version store. The version store holds the index, from the
+// id of a chunk to its [Loc]; packs hold the bytes, and the index can be rebuilt from them ([Set.Scan]).
+//
+// # Files
+//
+// A directory holds packs, "00000001.pack" and on. All integers are big-endian.
+//
+//	pack file
+//	┌─────────────────┬─────────┬─────────┬─────────┬ ─ ─
+//	│ header, 16 B    │ frame   │ frame   │ frame   │
+//	└─────────────────┴─────────┴─────────┴─────────┴ ─ ─
+//
+//	header of a file
+//	 0        8         12        16
+//	┌────────┬─────────┬─────────┐
+//	│ magic  │ version │ number  │      magic "CARRELPK", version 1, the number in the file's name
+//	└────────┴─────────┴─────────┘
+//
+//	frame
+//	 0       4       5       6       8           12           16      48      52
+//	┌───────┬───────┬───────┬───────┬───────────┬────────────┬───────┬───────┬─ ─ ─ ─
+//	│ magic │ codec │ flags │ zero  │ plain len │ stored len │ id    │ crc   │ payload
+//	└───────┴───────┴───────┴───────┴───────────┴────────────┴───────┴───────┴─ ─ ─ ─
+//
+// The magic of a frame is "CHNK"; the codec is a [chunk.Codec]; the lengths are in bytes, of the plain bytes and of the
+// payload, which is the chunk in stored form. The crc is the CRC-32C of the 48 bytes before it and the payload.
+// Flag 1 marks a dead frame: the place of a write that failed. Its payload is garbage, its crc covers only the 48 bytes
+// before it, its codec, plain length and id are zero. No other flag is used.
+//
+// # Promises
+//
+//   - Append either returns where the frame is, or an error, and then the frame is not in the pack. A full disk is
+//     ENOSPC from Append, never a surprise later, and never damages what is there.
+//   - Once Sync has returned nil, every Append that had returned before it is durable.
+//   - A read gives the bytes that were appended under the id, or an error that wraps [chunk.ErrCorrupt].
+//
+// # After a crash
+//
+// A pack may have a tail that is torn, as long as what was never synced. The store keeps, with what it commits, the
+// durable ends of all packs ([Set.Ends]) and gives them back on opening ([Set.TruncateTo]): what is behind them is cut
+// off. Below an end every frame is whole, since Sync waits for the writes in flight before it takes an end.
+//
+// # Locks
+//
+//	Set.growMu   beginning, lengthening and sealing packs; appends where the disk cannot reserve space
+//	  Set.mu       all fields; never held across I/O
+//
+// No goroutine is started: whoever calls does the work. Of concurrent Syncs one runs, and all others wait for the next.
+package pack

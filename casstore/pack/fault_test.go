@@ -1,0 +1,391 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sys/unix"
+)
+
+// failNth returns a hook that fails the n-th operation, counted from one, with err.
+func failNth(n int64, err error) (hook func(Op) error, count *atomic.Int64) {
+	count = new(atomic.Int64)
+	return func(op Op) error {
+		if count.Add(1) == n {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		return nil
+	}, count
+}
+
+// Whatever operation fails, and however: what was appended is there, what was synced survives, and the Set goes on.
+func TestEveryOperationFails(t *testing.T) {
+	for _, failure := range []error{syscall.EIO, syscall.ENOSPC, syscall.EOPNOTSUPP} {
+		for _, prealloc := range []int64{2000, -1} {
+			for n := int64(1); ; n++ {
+				hook, count := failNth(n, failure)
+				failOne(t, fmt.Sprintf("%v, prealloc %d, operation %d", failure, prealloc, n), Options{
+					PackSize: 4000, Prealloc: prealloc, Hook: hook,
+				})
+				if count.Load() < n {
+					break
+				}
+			}
+		}
+	}
+}
+
+func failOne(t *testing.T, name string, opts Options) {
+	t.Helper()
+	dir := t.TempDir()
+	s := open(t, dir, opts)
+	var items, synced []item
+	var ends map[uint32]uint32
+	failures := 0
+	for i := range uint64(12) {
+		it, err := tryPut(s, random(i, 1000))
+		if err == nil {
+			items = append(items, it)
+		} else {
+			failures++
+		}
+		if i%3 != 2 {
+			continue
+		}
+		if err := s.Sync(); err == nil {
+			synced, ends = slices.Clone(items), s.Ends()
+		} else {
+			failures++
+		}
+	}
+	if failures > 1 && s.syncErr == nil {
+		t.Errorf("%s: %d failures", name, failures)
+	}
+	s.opts.Hook = nil
+	checkAll(t, s, items)
+	if err := s.Close(); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	opts.Hook = nil
+	s = reopen(t, dir, opts, ends)
+	checkAll(t, s, synced)
+	put(t, s, random(99, 10)).check(t, s)
+	if err := s.Close(); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	if t.Failed() {
+		t.Fatal(name)
+	}
+}
+
+func TestSyncErrorSticks(t *testing.T) {
+	for _, op := range []Op{OpSync, OpSyncDir} {
+		fail := true
+		s := open(t, t.TempDir(), Options{Hook: func(o Op) error {
+			if o == op && fail {
+				fail = false
+				return syscall.EIO
+			}
+			return nil
+		}})
+		it := put(t, s, random(1, 10))
+		for range 3 {
+			if err := s.Sync(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: %v", op, err)
+			}
+			it = put(t, s, random(2, 10))
+		}
+		it.check(t, s)
+		if ends := s.Ends(); len(ends) != 0 {
+			t.Errorf("%s: ends %v", op, ends)
+		}
+	}
+}
+
+// gate lets a test hold the n-th write of frames, and fail it.
+type gate struct {
+	n       atomic.Int64
+	hold    int64
+	release chan error
+}
+
+func (g *gate) hook(op Op) error {
+	if op == OpWrite && g.n.Add(1) == g.hold {
+		return <-g.release
+	}
+	return nil
+}
+
+// holdWrite runs f in a bubble with a Set in which the write of a first chunk is held, while a second one behind it has
+// been written.
+func holdWrite(t *testing.T, f func(t *testing.T, s *Set, g *gate, first <-chan error, second item)) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{hold: 2, release: make(chan error)} // write 1 is the file header
+		s := open(t, t.TempDir(), Options{Hook: g.hook})
+		first := make(chan error, 1)
+		go func() {
+			_, err := tryPut(s, random(1, 1000))
+			first <- err
+		}()
+		synctest.Wait()
+		f(t, s, g, first, put(t, s, random(2, 1000)))
+	})
+}
+
+// Nothing torn may lie below an end.
+func TestSyncWaitsForWritesBeforeIt(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		err := s.Scan(1, func(l Loc, _ Header) error { return fmt.Errorf("frame %v behind a write", l) })
+		if err != nil {
+			t.Error(err)
+		}
+		synced := make(chan error, 1)
+		go func() { synced <- s.Sync() }()
+		synctest.Wait()
+		select {
+		case err := <-synced:
+			t.Fatalf("Sync did not wait: %v", err)
+		default:
+		}
+		if len(s.Ends()) != 0 {
+			t.Errorf("ends %v", s.Ends())
+		}
+		g.release <- nil
+		if err := errors.Join(<-first, <-synced); err != nil {
+			t.Error(err)
+		}
+		if end := s.Ends()[1]; end != second.loc.Off+second.loc.Len {
+			t.Errorf("end %d", end)
+		}
+	})
+}
+
+// A failed write in the middle leaves a dead frame, in which even the file's size is right.
+func TestFailedWriteInTheMiddle(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		g.release <- syscall.EIO
+		if err := <-first; !errors.Is(err, syscall.EIO) {
+			t.Errorf("append: %v", err)
+		}
+		third := put(t, s, random(3, 10))
+		if third.loc.Pack != 2 {
+			t.Errorf("after an I/O error appended at %v", third.loc)
+		}
+		checkAll(t, s, []item{second, third})
+		mustSync(t, s)
+		checkAll(t, reopen(t, crash(t, s.dir), Options{}, s.Ends()), []item{second, third})
+		dead := Loc{1, fileHeader, frameHeader + 1000}
+		if _, err := s.ReadChunk(nil, dead, second.id); !errors.As(err, new(*CorruptError)) {
+			t.Errorf("read of a dead frame: %v", err)
+		}
+	})
+}
+
+// A full disk that had promised space is worked on without reserving; the pack goes on.
+func TestFullDiskInTheMiddle(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		g.release <- syscall.ENOSPC
+		if err := <-first; !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("append: %v", err)
+		}
+		third := put(t, s, random(3, 10))
+		if third.loc.Pack != 1 || third.loc.Off != second.loc.Off+second.loc.Len {
+			t.Errorf("next appended at %v", third.loc)
+		}
+		checkAll(t, s, []item{second, third})
+		mustSync(t, s)
+		checkAll(t, reopen(t, crash(t, s.dir), Options{}, s.Ends()), []item{second, third})
+	})
+}
+
+// An append that takes the end itself waits for writes that were begun when space could be reserved.
+func TestAppendAloneWaits(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		s.mu.Lock()
+		s.noAlloc = true
+		s.mu.Unlock()
+		third := make(chan item, 1)
+		go func() {
+			it, _ := tryPut(s, random(3, 10))
+			third <- it
+		}()
+		synctest.Wait()
+		if len(third) != 0 {
+			t.Error("did not wait")
+		}
+		g.release <- syscall.EIO // and the pack is given up meanwhile
+		<-first
+		it := <-third
+		if it.loc.Pack != 2 {
+			t.Errorf("appended at %v", it.loc)
+		}
+		checkAll(t, s, []item{second, it})
+	})
+}
+
+// The last frame leaves nothing when it fails, and the next takes its place unless the pack is given up.
+func TestFailedWriteAtTheEnd(t *testing.T) {
+	for failure, pack := range map[error]uint32{syscall.ENOSPC: 1, syscall.EDQUOT: 1, syscall.EIO: 2} {
+		for _, prealloc := range []int64{0, -1} {
+			writes := 0
+			s := open(t, t.TempDir(), Options{Prealloc: prealloc, Hook: func(op Op) error {
+				if op == OpWrite {
+					if writes++; writes == 3 {
+						return failure
+					}
+				}
+				return nil
+			}})
+			first := put(t, s, random(1, 100))
+			if _, err := tryPut(s, random(2, 100)); !errors.Is(err, failure) {
+				t.Errorf("%v: append: %v", failure, err)
+			}
+			third := put(t, s, random(3, 100))
+			if third.loc.Pack != pack || pack == 1 && third.loc.Off != first.loc.Off+first.loc.Len {
+				t.Errorf("%v: next appended at %v", failure, third.loc)
+			}
+			checkAll(t, s, []item{first, third})
+			mustSync(t, s)
+		}
+	}
+}
+
+// When the place of a failed write cannot be marked, ends would lie: no Sync succeeds, and a restart goes back.
+func TestFailedMarkFailsSync(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		g.n.Store(0)
+		g.hold = 1 // the next write, which is the mark
+		g.release <- syscall.EIO
+		g.release <- syscall.EROFS
+		if err := <-first; !errors.Is(err, syscall.EIO) {
+			t.Errorf("append: %v", err)
+		}
+		if err := s.Sync(); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("sync: %v", err)
+		}
+		second.check(t, s)
+		if len(s.Ends()) != 0 {
+			t.Errorf("ends %v", s.Ends())
+		}
+	})
+}
+
+// However many call Sync while one runs, the next run is for all of them.
+func TestSyncsShareTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var syncs atomic.Int64
+		hold := make(chan struct{})
+		s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+			if op == OpSync && syncs.Add(1) == 1 {
+				<-hold
+			}
+			return nil
+		}})
+		put(t, s, random(1, 10))
+		results := make(chan error, 10)
+		go func() { results <- s.Sync() }()
+		synctest.Wait()
+		it := put(t, s, random(2, 10))
+		for range 9 {
+			go func() { results <- s.Sync() }()
+		}
+		synctest.Wait()
+		close(hold)
+		for range 10 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := syncs.Load(); n != 2 {
+			t.Errorf("%d syncs for 10 calls", n)
+		}
+		if end := s.Ends()[1]; end != it.loc.Off+it.loc.Len {
+			t.Errorf("end %d", end)
+		}
+		mustSync(t, s)
+		if n := syncs.Load(); n != 2 {
+			t.Error("a sync of nothing")
+		}
+	})
+}
+
+func TestCloseWaits(t *testing.T) {
+	holdWrite(t, func(t *testing.T, s *Set, g *gate, first <-chan error, second item) {
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		if len(closed) != 0 {
+			t.Error("Close did not wait for a write")
+		}
+		g.release <- nil
+		if err := errors.Join(<-first, <-closed); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOperationsAreNamed(t *testing.T) {
+	seen := map[Op]int{}
+	dir := t.TempDir()
+	hook := func(op Op) error {
+		seen[op]++
+		return nil
+	}
+	s := open(t, dir, Options{Hook: hook})
+	it := put(t, s, random(1, 10))
+	it.check(t, s)
+	mustSync(t, s)
+	if err := s.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(1); err != nil {
+		t.Fatal(err)
+	}
+	want := map[Op]int{
+		OpCreate: 1, OpAllocate: 1, OpWrite: 2, OpRead: 1, OpSync: 1, OpSyncDir: 1, OpTruncate: 1, OpRemove: 1,
+	}
+	if !maps.Equal(seen, want) {
+		t.Errorf("operations %v, want %v", seen, want)
+	}
+}
+
+// A disk that has less than the step, but enough for the frame, takes the frame.
+func TestLittleSpaceIsUsed(t *testing.T) {
+	n := 0
+	s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+		if op == OpAllocate {
+			if n++; n == 1 {
+				return unix.ENOSPC
+			}
+		}
+		return nil
+	}})
+	it := put(t, s, random(1, 10))
+	if n != 2 || s.active.alloc != int64(it.loc.Off+it.loc.Len) {
+		t.Errorf("%d reservations, up to %d", n, s.active.alloc)
+	}
+	checkAll(t, s, []item{it})
+}
+
+// A header that cannot be written leaves no pack behind.
+func TestFailedBegin(t *testing.T) {
+	s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+		if op == OpWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}})
+	if _, err := tryPut(s, nil); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("append: %v", err)
+	}
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

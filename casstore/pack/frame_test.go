@@ -1,0 +1,220 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
+)
+
+// golden is a pack file of one frame, as the package comment draws it: the chunk "abc", raw.
+const golden = "43415252454c504b 00000001 00000001" +
+	"43484e4b 01 00 0000 00000003 00000003" +
+	"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" +
+	"b295955a 616263"
+
+func TestFormatGolden(t *testing.T) {
+	want, err := hex.DecodeString(strings.ReplaceAll(golden, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	it := put(t, s, []byte("abc"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(s.path(1))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file is\n%x, %v, want\n%x", got, err, want)
+	}
+	checkAll(t, reopen(t, dir, Options{}, map[uint32]uint32{1: uint32(len(want))}), []item{it})
+}
+
+func FuzzDecodeHeader(f *testing.F) {
+	h := Header{ID: chunk.Sum(nil), Codec: chunk.S2, PlainLen: 100, StoredLen: 10}
+	f.Add(h.append(nil, make([]byte, 10)))
+	f.Add(Header{dead: true, StoredLen: 10}.append(nil, nil))
+	f.Add(append(Header{Codec: chunk.Raw, PlainLen: 3, StoredLen: 3}.append(nil, []byte("abc")), "abc"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, _, what := decodeHeader(b)
+		if what != "" {
+			return
+		}
+		if h.StoredLen > chunk.MaxSize || h.PlainLen > chunk.MaxSize {
+			t.Fatalf("lengths %d, %d", h.PlainLen, h.StoredLen)
+		}
+		if again := h.append(nil, nil); !bytes.Equal(again[:frameHeader-4], b[:frameHeader-4]) {
+			t.Fatalf("%x encodes to %x", b[:frameHeader], again)
+		}
+		if _, payload, what := decodeFrame(b); what == "" && !bytes.Equal(append(h.append(nil, payload), payload...), b) {
+			t.Fatalf("the frame %x encodes otherwise", b)
+		}
+	})
+}
+
+// spoiled returns a set of one pack with two frames, after change has had its file.
+func spoiled(t *testing.T, change func(b []byte) []byte) (*Set, []item) {
+	t.Helper()
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	items := []item{put(t, s, random(1, 40)), put(t, s, random(2, 50))}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(s.path(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path(1), change(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir, Options{}), items
+}
+
+// wantCorruptAt holds Scan to find the first bad frame, and the frames before it.
+func wantCorruptAt(t *testing.T, s *Set, off uint32, before int) {
+	t.Helper()
+	found := 0
+	err := s.Scan(1, func(Loc, Header) error {
+		found++
+		return nil
+	})
+	var bad *CorruptError
+	if !errors.As(err, &bad) || !errors.Is(err, chunk.ErrCorrupt) || bad.Off != off || found != before {
+		t.Errorf("scan finds %d frames, want %d and an error at %d: %v", found, before, off, err)
+	}
+}
+
+// Every bit of a frame counts.
+func TestEveryBitFlipIsFound(t *testing.T) {
+	const second = fileHeader + frameHeader + 40
+	for i := range (frameHeader + 50) * 8 {
+		s, items := spoiled(t, func(b []byte) []byte {
+			b[second+i/8] ^= 1 << (i % 8)
+			return b
+		})
+		items[0].check(t, s)
+		if _, _, _, err := s.Read(nil, items[1].loc, items[1].id); !errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("bit %d of byte %d: read: %v", i%8, i/8, err)
+		}
+		wantCorruptAt(t, s, second, 1)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEveryBitFlipOfTheFileHeaderIsFound(t *testing.T) {
+	for i := range fileHeader * 8 {
+		s, items := spoiled(t, func(b []byte) []byte {
+			b[i/8] ^= 1 << (i % 8)
+			return b
+		})
+		want := chunk.ErrCorrupt
+		if i/8 >= 8 && i/8 < 12 {
+			want = ErrVersion
+		}
+		if err := s.Scan(1, nil); !errors.Is(err, want) {
+			t.Errorf("bit %d of byte %d: scan: %v", i%8, i/8, err)
+		}
+		if err := s.TruncateTo(map[uint32]uint32{1: fileHeader}); !errors.Is(err, want) {
+			t.Errorf("bit %d of byte %d: truncate: %v", i%8, i/8, err)
+		}
+		items[1].check(t, s) // frames stand for themselves
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestScanOfTornFile(t *testing.T) {
+	const second = fileHeader + frameHeader + 40
+	for n := range second + frameHeader + 50 {
+		off, before := uint32(second), 1
+		switch {
+		case n == fileHeader || n == second:
+			continue // ends between frames
+		case n < fileHeader:
+			off, before = 0, 0
+		case n < second:
+			off, before = fileHeader, 0
+		}
+		s, items := spoiled(t, func(b []byte) []byte { return b[:n] })
+		wantCorruptAt(t, s, off, before)
+		if _, err := s.ReadChunk(nil, items[1].loc, items[1].id); !errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("cut at %d: read: %v", n, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadRefusesOtherPlaces(t *testing.T) {
+	s, items := spoiled(t, func(b []byte) []byte { return b })
+	a, b := items[0], items[1]
+	cases := []struct {
+		name string
+		loc  Loc
+		id   chunk.ID
+	}{
+		{"another chunk", a.loc, b.id},
+		{"too short", Loc{1, a.loc.Off, a.loc.Len - 1}, a.id},
+		{"too long", Loc{1, a.loc.Off, a.loc.Len + 1}, a.id},
+		{"beside it", Loc{1, a.loc.Off + 1, a.loc.Len}, a.id},
+		{"past the end", Loc{1, 1 << 30, a.loc.Len}, a.id},
+		{"no frame's length", Loc{1, a.loc.Off, 1<<32 - 1}, a.id},
+		{"file header", Loc{1, 0, a.loc.Len}, a.id},
+	}
+	for _, c := range cases {
+		var bad *CorruptError
+		if _, _, _, err := s.Read(nil, c.loc, c.id); !errors.As(err, &bad) || bad.Off != c.loc.Off {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// A frame that is whole, but does not hold the chunk that it says, is found by the hash.
+func TestReadChunkVerifies(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	id := chunk.Sum([]byte("abc"))
+	wrong, err := s.Append(id, chunk.Raw, 3, []byte("abd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	garbage, err := s.Append(id, chunk.Zstd, 3, []byte("ab"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, loc := range []Loc{wrong, garbage} {
+		if _, _, _, err := s.Read(nil, loc, id); err != nil {
+			t.Errorf("%v: read: %v", loc, err)
+		}
+		var bad *CorruptError
+		if _, err := s.ReadChunk(nil, loc, id); !errors.As(err, &bad) || bad.Off != loc.Off {
+			t.Errorf("%v: read chunk: %v", loc, err)
+		}
+	}
+}
+
+func TestScanStops(t *testing.T) {
+	s, items := spoiled(t, func(b []byte) []byte { return b })
+	stop := errors.New("enough")
+	var seen []Loc
+	err := s.Scan(1, func(l Loc, h Header) error {
+		if h.PlainLen != 40 || h.StoredLen != 40 || h.Codec != chunk.Raw || h.ID != items[0].id {
+			t.Errorf("header %v", h)
+		}
+		seen = append(seen, l)
+		return stop
+	})
+	if err != stop || !slices.Equal(seen, []Loc{items[0].loc}) {
+		t.Errorf("%v, %v", seen, err)
+	}
+}
