@@ -83,7 +83,9 @@ func setAttrOfEveryType(s *suite) {
 func setAttrReturnsAll(s *suite) {
 	ino := s.create(s.dir, "f").Ino
 	s.write(ino, 0, pattern(5000, 1))
-	for _, mask := range []vfs.SetMask{vfs.SetMode, vfs.SetSize, vfs.SetAtimeNow | vfs.SetMtimeNow, vfs.SetUID | vfs.SetKillPriv} {
+	for _, mask := range []vfs.SetMask{
+		vfs.SetMode, vfs.SetSize, vfs.SetAtimeNow | vfs.SetMtimeNow, vfs.SetUID | vfs.SetKillPriv,
+	} {
 		got := s.setAttr(ino, vfs.AttrSet{Mask: mask, Mode: 0o600, Size: 3000, UID: 5})
 		if now := s.stat(ino); now != got {
 			s.Errorf("mask %#x: SetAttr says %+v, Stat says %+v", mask, got, now)

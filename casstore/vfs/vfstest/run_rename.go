@@ -86,11 +86,16 @@ func (s *suite) renameCell(top vfs.Ino, c renameCase) {
 	if c.dst != 0 {
 		dst = s.make(to, "dst", c.dst).Ino
 	}
-	before := s.snapshot()
-	err := s.tree.Rename(s.ctx(), from, "src", to, "dst", c.flags)
+	before, err := snapshotBelow(s.ctx(), s.tree, top)
+	s.ok(err)
+	err = s.tree.Rename(s.ctx(), from, "src", to, "dst", c.flags)
 	if want := c.want(); want != nil {
 		s.fails(err, want)
-		s.unchanged(before)
+		after, err := snapshotBelow(s.ctx(), s.tree, top)
+		s.ok(err)
+		if d := DiffTimes(before, after); d != "" {
+			s.Errorf("changed:\n%s", d)
+		}
 		return
 	}
 	s.ok(err)

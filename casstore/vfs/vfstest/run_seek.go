@@ -117,7 +117,9 @@ func seekAgainstAModel(s *suite) {
 		ino := s.create(dir, "f").Ino
 		model := make([]byte, 6<<20)
 		s.truncate(ino, uint64(len(model)))
-		for i, r := range []struct{ off, n int }{{0, 10}, {100_000, 300_000}, {2 << 20, 1}, {3<<20 - 1, 1 << 20}, {6<<20 - 1, 1}} {
+		for i, r := range []struct{ off, n int }{
+			{0, 10}, {100_000, 300_000}, {2 << 20, 1}, {3<<20 - 1, 1 << 20}, {6<<20 - 1, 1},
+		} {
 			p := pattern(r.n, uint64(i))
 			s.write(ino, uint64(r.off), p)
 			model = overwrite(model, r.off, p)
@@ -128,7 +130,9 @@ func seekAgainstAModel(s *suite) {
 		for off := 0; off < len(model); off += 99_991 {
 			s.seekIsRight(ino, uint64(off), model)
 		}
-		for _, off := range []int{9, 10, 99_999, 100_000, 399_999, 400_000, 2 << 20, 2<<20 + 1, 3 << 20, 6<<20 - 2, 6<<20 - 1} {
+		for _, off := range []int{
+			9, 10, 99_999, 100_000, 399_999, 400_000, 2 << 20, 2<<20 + 1, 3 << 20, 6<<20 - 2, 6<<20 - 1,
+		} {
 			s.seekIsRight(ino, uint64(off), model)
 		}
 	})

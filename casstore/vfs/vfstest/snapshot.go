@@ -32,8 +32,13 @@ type Node struct {
 
 // Snapshot returns every path of a tree that stands still, from "/", with what is there. It uses the interface only.
 func Snapshot(ctx context.Context, tree vfs.Tree) (map[string]Node, error) {
+	return snapshotBelow(ctx, tree, vfs.RootIno)
+}
+
+// snapshotBelow is Snapshot of a directory, which "/" then stands for.
+func snapshotBelow(ctx context.Context, tree vfs.Tree, dir vfs.Ino) (map[string]Node, error) {
 	w := &snapshotter{tree: tree, nodes: make(map[string]Node), inos: make(map[vfs.Ino][]string)}
-	if err := w.walk(ctx, "/", vfs.RootIno); err != nil {
+	if err := w.walk(ctx, "/", dir); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for _, paths := range w.inos {
