@@ -127,12 +127,12 @@ func (w *memWorkspace) Close() error {
 }
 
 // serve serves a store in a new directory until the test ends.
-func serve(t *testing.T, store control.Store, mounts control.Mounts) (dir string, server *control.Server) {
+func serve(t testing.TB, store control.Store, mounts control.Mounts) (dir string, server *control.Server) {
 	t.Helper()
 	return serveIn(t, t.TempDir(), store, mounts)
 }
 
-func serveIn(t *testing.T, dir string, store control.Store, mounts control.Mounts) (string, *control.Server) {
+func serveIn(t testing.TB, dir string, store control.Store, mounts control.Mounts) (string, *control.Server) {
 	t.Helper()
 	l, err := control.Listen(dir)
 	if err != nil {
@@ -149,7 +149,7 @@ func serveIn(t *testing.T, dir string, store control.Store, mounts control.Mount
 	return dir, server
 }
 
-func dial(t *testing.T, dir string) *control.Client {
+func dial(t testing.TB, dir string) *control.Client {
 	t.Helper()
 	c, err := control.Dial(t.Context(), dir)
 	if err != nil {

@@ -141,22 +141,21 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("control: hand a connection over", "err", err)
 		return
 	}
-	if s.enter(c) {
-		defer s.leave(c)
+	defer c.close()
+	if !s.enter(c) {
+		return
+	}
+	defer s.leave(c)
+	// Only now: who has been answered counts as a client, which Drain waits for.
+	if err := c.welcome(); err == nil {
 		c.serve()
 	}
-	c.close()
 }
 
 func (s *Server) hijack(w http.ResponseWriter) (*session, error) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
-	}
-	answer := fmt.Sprintf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %d\r\n%s: %d\r\n%s: %t\r\n\r\n",
-		upgradeProtocol, protocolHeader, Protocol, pidHeader, os.Getpid(), mountsHeader, s.mounts != nil)
-	if _, err := conn.Write([]byte(answer)); err != nil {
-		return nil, errors.Join(err, conn.Close())
 	}
 	return newSession(s, conn, bufio.NewReader(rw.Reader)), nil
 }

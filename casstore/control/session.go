@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -45,6 +46,14 @@ func newSession(s *Server, conn net.Conn, r *bufio.Reader) *session {
 		server: s, conn: conn, dec: gob.NewDecoder(r), ctx: ctx, cancel: cancel, w: w, enc: gob.NewEncoder(w),
 		running: map[uint64]context.CancelFunc{}, trees: map[uint32]*handle{},
 	}
+}
+
+// welcome ends the handshake.
+func (c *session) welcome() error {
+	answer := fmt.Sprintf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %d\r\n%s: %d\r\n%s: %t\r\n\r\n",
+		upgradeProtocol, protocolHeader, Protocol, pidHeader, os.Getpid(), mountsHeader, c.server.mounts != nil)
+	_, err := c.conn.Write([]byte(answer))
+	return err
 }
 
 // serve returns when the connection has ended and nothing runs or is held for the client any more.
