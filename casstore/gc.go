@@ -178,7 +178,9 @@ func (s *Store) mark(ctx context.Context) (map[chunk.ID]struct{}, error) {
 		live[id] = struct{}{}
 	}
 	for _, w := range s.openWorkspaces() {
-		w.markOpen(live)
+		if err := w.markOpen(ctx, live); err != nil {
+			return nil, err
+		}
 	}
 	r := s.reader(s.head())
 	defer r.Close()
@@ -224,23 +226,28 @@ func markEntries(entries []chunk.Entry, live map[chunk.ID]struct{}) {
 }
 
 // markOpen marks what the files in memory refer to, which need not be in any record.
-func (w *Workspace) markOpen(live map[chunk.ID]struct{}) {
+func (w *Workspace) markOpen(ctx context.Context, live map[chunk.ID]struct{}) error {
 	w.mu.Lock()
-	var files []*file
+	files := make(map[*file]vfs.Body)
 	for _, n := range w.inodes {
 		if n.file != nil {
-			files = append(files, n.file)
+			files[n.file] = n.stored.body
 		}
 	}
 	w.mu.Unlock()
-	for _, f := range files {
+	for f, stored := range files {
 		f.mu.Lock()
 		bases := []base{f.base, f.flushed.base, f.saved.base}
 		f.mu.Unlock()
 		for _, b := range bases {
 			markEntries(b.manifest.Entries(), live)
 		}
+		// What is not loaded yet, of a file that has lost its name, is in no record either.
+		if err := w.store.markBody(ctx, stored, live); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // weighed is a pack and what in it is live and dead.

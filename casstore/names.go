@@ -188,11 +188,23 @@ func (w *Workspace) remove(ctx context.Context, op string, dir vfs.Ino, name str
 		if err := may(n); err != nil {
 			return err
 		}
+		if err := w.mayLoseName(n); err != nil {
+			return err
+		}
 		w.name(ctx, d, name, nil)
 		w.unname(ctx, d, n)
 		return nil
 	})
 	return wrap(err, op, dir, name)
+}
+
+// mayLoseName makes sure that an inode which loses its last name is whole in memory: it may live on for those who hold
+// it, but its records go.
+func (w *Workspace) mayLoseName(n *inode) error {
+	if n.xattrs == nil && (n.dir != nil || n.attr.Nlink == 1) {
+		return &miss{ino: n.attr.Ino, xattrs: true}
+	}
+	return nil
 }
 
 // unname is called when a name in d no longer leads to n.
@@ -290,9 +302,11 @@ func (w *Workspace) mayMove(m move, flags vfs.RenameFlags) error {
 	case m.moved.dir != nil && m.displaced.dir == nil:
 		return vfs.ErrNotDir
 	case m.displaced.dir != nil:
-		return w.empty(m.displaced)
+		if err := w.empty(m.displaced); err != nil {
+			return err
+		}
 	}
-	return nil
+	return w.mayLoseName(m.displaced)
 }
 
 // noLoop fails when a directory would be moved into itself or below.

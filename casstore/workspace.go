@@ -112,7 +112,7 @@ func (w *Workspace) inode(ino vfs.Ino) (*inode, error) {
 	switch {
 	case !ok:
 		return nil, &miss{ino: ino}
-	case n.gone && w.holds[ino] == 0 && n.refs == 0:
+	case n.gone && w.holds[ino] == 0:
 		return nil, vfs.ErrStale
 	}
 	return n, nil
@@ -266,7 +266,7 @@ func (w *Workspace) unheld(n *inode) {
 func (w *Workspace) Hold(ino vfs.Ino) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.inodes[ino]; n != nil && n.gone && n.refs == 0 && w.holds[ino] == 0 {
+	if n := w.inodes[ino]; n != nil && n.gone && w.holds[ino] == 0 {
 		return
 	}
 	w.holds[ino]++
