@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,8 @@ import (
 	"testing/synctest"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
 )
 
 // failNth returns a hook that fails the n-th operation, counted from one, with err.
@@ -27,13 +30,13 @@ func failNth(n int64, err error) (hook func(Op) error, count *atomic.Int64) {
 
 // Whatever operation fails, and however: what was appended is there, what was synced survives, and the Set goes on.
 func TestEveryOperationFails(t *testing.T) {
+	disk := smallDisk(t, 64<<20) // in memory: the syncs of all these runs would take most of a minute
 	for _, failure := range []error{syscall.EIO, syscall.ENOSPC, syscall.EOPNOTSUPP} {
 		for _, prealloc := range []int64{2000, -1} {
 			for n := int64(1); ; n++ {
 				hook, count := failNth(n, failure)
-				failOne(t, fmt.Sprintf("%v, prealloc %d, operation %d", failure, prealloc, n), Options{
-					PackSize: 4000, Prealloc: prealloc, Hook: hook,
-				})
+				run := fmt.Sprintf("%v, prealloc %d, operation %d", failure, prealloc, n)
+				failOne(t, run, filepath.Join(disk, run), Options{PackSize: 4000, Prealloc: prealloc, Hook: hook})
 				if count.Load() < n {
 					break
 				}
@@ -42,9 +45,8 @@ func TestEveryOperationFails(t *testing.T) {
 	}
 }
 
-func failOne(t *testing.T, name string, opts Options) {
+func failOne(t *testing.T, name, dir string, opts Options) {
 	t.Helper()
-	dir := t.TempDir()
 	s := open(t, dir, opts)
 	var items, synced []item
 	var ends map[uint32]uint32
@@ -387,5 +389,93 @@ func TestFailedBegin(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// Nor is a number used again of which it is not sure that its file is gone.
+func TestFailedBeginOfStuckFile(t *testing.T) {
+	var s *Set
+	fail := true
+	s = open(t, t.TempDir(), Options{Hook: func(op Op) error {
+		if op != OpWrite || !fail {
+			return nil
+		}
+		fail = false
+		// A directory with something in it is a file that cannot be removed.
+		return errors.Join(syscall.EIO, os.Remove(s.path(1)), os.MkdirAll(s.path(1)+"/x", 0o700))
+	}})
+	if _, err := tryPut(s, nil); !errors.Is(err, syscall.EIO) {
+		t.Errorf("append: %v", err)
+	}
+	if it := put(t, s, nil); it.loc.Pack != 2 {
+		t.Errorf("appended at %v", it.loc)
+	}
+}
+
+// Errors of the disk come back as they are, and are not taken for corruption.
+func TestErrorsPass(t *testing.T) {
+	var failing Op
+	hook := func(op Op) error {
+		if op == failing {
+			return syscall.EIO
+		}
+		return nil
+	}
+	dir := t.TempDir()
+	s := open(t, dir, Options{Hook: hook})
+	it := put(t, s, random(1, 10))
+	if err := s.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, random(2, 10))
+	mustSync(t, s)
+	ends := s.Ends()
+	cases := []struct {
+		name string
+		op   Op
+		call func() error
+	}{
+		{"read", OpRead, func() error { _, err := s.ReadChunk(nil, it.loc, it.id); return err }},
+		{"scan", OpRead, func() error { return s.Scan(1, nil) }},
+		{"remove", OpRemove, func() error { return s.Remove(1) }},
+		{"cut", OpTruncate, func() error { return open(t, dir, Options{Hook: hook}).TruncateTo(ends) }},
+		{"cut and remove", OpRemove, func() error { return open(t, dir, Options{Hook: hook}).TruncateTo(nil) }},
+	}
+	for _, c := range cases {
+		failing = c.op
+		if err := c.call(); !errors.Is(err, syscall.EIO) || errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		failing = ""
+	}
+	it.check(t, s)
+}
+
+// A directory in a pack's place is the disk's error too, for those who open and those who read.
+func TestPackIsDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/"+name(1), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, Options{})
+	if err := s.Scan(1, nil); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("scan: %v", err)
+	}
+	if _, err := s.ReadChunk(nil, Loc{1, fileHeader, frameHeader}, chunk.ID{}); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("read: %v", err)
+	}
+	if err := s.TruncateTo(map[uint32]uint32{1: fileHeader}); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("truncate: %v", err)
+	}
+}
+
+// The kernel is told to write before a Sync asks for it.
+func TestWritebackStartsEarly(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	for i := range uint64(writebackStep/chunk.MaxSize + 1) {
+		put(t, s, random(i, chunk.MaxSize))
+	}
+	if s.active.flushed < writebackStep {
+		t.Errorf("started up to %d", s.active.flushed)
 	}
 }

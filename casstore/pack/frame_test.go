@@ -91,45 +91,87 @@ func wantCorruptAt(t *testing.T, s *Set, off uint32, before int) {
 	}
 }
 
-// Every bit of a frame counts.
-func TestEveryBitFlipIsFound(t *testing.T) {
-	const second = fileHeader + frameHeader + 40
-	for i := range (frameHeader + 50) * 8 {
-		s, items := spoiled(t, func(b []byte) []byte {
-			b[second+i/8] ^= 1 << (i % 8)
-			return b
-		})
-		items[0].check(t, s)
-		if _, _, _, err := s.Read(nil, items[1].loc, items[1].id); !errors.Is(err, chunk.ErrCorrupt) {
-			t.Errorf("bit %d of byte %d: read: %v", i%8, i/8, err)
-		}
-		wantCorruptAt(t, s, second, 1)
-		if err := s.Close(); err != nil {
+// flipEach calls check with each bit flipped of the n bytes from off on of a file.
+func flipEach(t *testing.T, path string, off, n int64, check func(byteAt int64, bit int)) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var b [1]byte
+	flip := func(at int64, bit int) {
+		_, errRead := file.ReadAt(b[:], at)
+		b[0] ^= 1 << bit
+		_, errWrite := file.WriteAt(b[:], at)
+		if err := errors.Join(errRead, errWrite); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for at := off; at < off+n; at++ {
+		for bit := range 8 {
+			flip(at, bit)
+			check(at-off, bit)
+			flip(at, bit)
 		}
 	}
 }
 
+func TestEveryBitFlipIsFound(t *testing.T) {
+	const second = fileHeader + frameHeader + 40
+	s, items := spoiled(t, func(b []byte) []byte { return b })
+	flipEach(t, s.path(1), second, frameHeader+50, func(byteAt int64, bit int) {
+		items[0].check(t, s)
+		if _, _, _, err := s.Read(nil, items[1].loc, items[1].id); !errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("bit %d of byte %d: read: %v", bit, byteAt, err)
+		}
+		wantCorruptAt(t, s, second, 1)
+	})
+	checkAll(t, s, items)
+}
+
 func TestEveryBitFlipOfTheFileHeaderIsFound(t *testing.T) {
-	for i := range fileHeader * 8 {
-		s, items := spoiled(t, func(b []byte) []byte {
-			b[i/8] ^= 1 << (i % 8)
-			return b
-		})
+	s, items := spoiled(t, func(b []byte) []byte { return b })
+	flipEach(t, s.path(1), 0, fileHeader, func(byteAt int64, bit int) {
 		want := chunk.ErrCorrupt
-		if i/8 >= 8 && i/8 < 12 {
+		if byteAt >= 8 && byteAt < 12 {
 			want = ErrVersion
 		}
 		if err := s.Scan(1, nil); !errors.Is(err, want) {
-			t.Errorf("bit %d of byte %d: scan: %v", i%8, i/8, err)
+			t.Errorf("bit %d of byte %d: scan: %v", bit, byteAt, err)
 		}
 		if err := s.TruncateTo(map[uint32]uint32{1: fileHeader}); !errors.Is(err, want) {
-			t.Errorf("bit %d of byte %d: truncate: %v", i%8, i/8, err)
+			t.Errorf("bit %d of byte %d: truncate: %v", bit, byteAt, err)
 		}
 		items[1].check(t, s) // frames stand for themselves
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
+	})
+	checkAll(t, s, items)
+}
+
+func TestDecodeHeaderRefuses(t *testing.T) {
+	dead := func(h Header) Header { h.dead = true; return h }
+	cases := map[string]Header{
+		"no codec":              {PlainLen: 1, StoredLen: 1},
+		"unknown codec":         {Codec: 4, PlainLen: 1, StoredLen: 1},
+		"plain too long":        {Codec: chunk.S2, PlainLen: chunk.MaxSize + 1, StoredLen: 1},
+		"stored longer":         {Codec: chunk.S2, PlainLen: 1, StoredLen: 2},
+		"raw of other length":   {Codec: chunk.Raw, PlainLen: 2, StoredLen: 1},
+		"dead and too long":     dead(Header{StoredLen: chunk.MaxSize + 1}),
+		"dead with a codec":     dead(Header{Codec: chunk.Raw}),
+		"dead with plain bytes": dead(Header{PlainLen: 1}),
+		"dead with an id":       dead(Header{ID: chunk.Sum(nil)}),
+	}
+	for name, h := range cases {
+		if _, _, what := decodeHeader(h.append(nil, nil)); what == "" {
+			t.Errorf("%s is taken", name)
 		}
+	}
+	good := Header{Codec: chunk.Raw}.append(nil, nil)
+	if _, _, what := decodeHeader(good); what != "" {
+		t.Error(what)
+	}
+	if _, _, what := decodeHeader(good[:frameHeader-1]); what == "" {
+		t.Error("a short header is taken")
 	}
 }
 

@@ -334,7 +334,8 @@ func TestLoc(t *testing.T) {
 			t.Errorf("%v: %x decodes to %v, %v", l, b, got, err)
 		}
 	}
-	if b := (Loc{0x01020304, 0x05060708, 0x00010000}).Append(nil); !bytes.Equal(b, []byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 0}) {
+	want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 0}
+	if b := (Loc{0x01020304, 0x05060708, 0x10000}).Append(nil); !bytes.Equal(b, want) {
 		t.Errorf("encoding: %x", b)
 	}
 	good := Loc{1, 16, 52}.Append(nil)
