@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(scenarioEnv); name != "" {
 		os.Exit(runScenario(name))
 	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else every child sleeps for a second before it exits
 	goleak.VerifyTestMain(m)
 }
 
@@ -144,8 +145,43 @@ func (c *client) turn(line string) string {
 // mounted is a tree that is mounted for a test.
 type mounted struct {
 	*Server
-	tree vfs.Tree
+	tree *tap
 	log  *syncBuffer
+}
+
+// tap is a tree that tells when the mount has heard of a change.
+type tap struct {
+	vfs.Tree
+	heard sync.Map // origin → chan struct{}
+}
+
+func (t *tap) Watch(f func(vfs.Change)) (stop func()) {
+	return t.Tree.Watch(func(c vfs.Change) {
+		f(c)
+		if heard, ok := t.heard.LoadAndDelete(c.Origin); ok {
+			close(heard.(chan struct{}))
+		}
+	})
+}
+
+// settle returns when the kernel has dropped what is stale by the changes before: changes are heard of in their order,
+// so it makes one more and waits for it.
+func (m *mounted) settle(t *testing.T) {
+	t.Helper()
+	heard := make(chan struct{})
+	m.tree.heard.Store(heard, heard)
+	ctx := vfs.WithOrigin(t.Context(), heard)
+	if err := m.tree.SetXattr(ctx, vfs.RootIno, "user.settle", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-heard:
+	case <-time.After(patience):
+		t.Fatal("the mount did not hear of a change")
+	}
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mount mounts tree (a new one in memory when nil) for the time of a test. A machine that cannot mount fails the test.
@@ -154,7 +190,7 @@ func mount(t *testing.T, tree vfs.Tree, o Options) *mounted {
 	if tree == nil {
 		tree = vfstest.NewTree()
 	}
-	m := &mounted{tree: tree, log: new(syncBuffer)}
+	m := &mounted{tree: &tap{Tree: tree}, log: new(syncBuffer)}
 	o.Logger = slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
@@ -163,11 +199,12 @@ func mount(t *testing.T, tree vfs.Tree, o Options) *mounted {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Mount(dir, tree, o)
+	s, err := Mount(dir, m.tree, o)
 	if err != nil {
 		t.Fatalf("a real mount is needed: %v", err)
 	}
 	m.Server = s
+	s.grace, s.drain = 200*time.Millisecond, 200*time.Millisecond
 	t.Cleanup(func() { m.end(t) })
 	return m
 }
@@ -279,6 +316,16 @@ func (c *child) hangs() {
 	stack, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stack", c.cmd.Process.Pid))
 	c.t.Errorf("%s: hangs at\n%s", c.name, stack)
 	c.cmd.Process.Kill()
+}
+
+// eventually waits until f is true.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
 }
 
 // run runs a scenario to its end, as root in the root directory.

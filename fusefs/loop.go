@@ -18,7 +18,8 @@ type loop struct {
 	make   func() *worker
 	log    *slog.Logger
 	wg     sync.WaitGroup // workers, and the watcher of signals
-	last   atomic.Bool    // the next request read is the last one
+	last   atomic.Bool    // nothing more is to be read
+	brake  atomic.Pointer[brake]
 
 	mu      sync.Mutex
 	workers int                        // alive
@@ -59,16 +60,16 @@ func (l *loop) spawnLocked() {
 
 // serve reads one request and handles it. It reports whether w has the token again.
 func (l *loop) serve(w *worker) bool {
+	if b := l.brake.Load(); b != nil && !b.wait() {
+		return l.close(nil)
+	}
 	req, err := l.conn.ReadRequest()
 	if err != nil {
 		return l.readFailed(err)
 	}
 	w.id, w.pid = req.Hdr().ID, req.Hdr().Pid
 	l.handle(w, req)
-	if w.state.Load() == holding {
-		return !l.last.Load() || l.close(nil)
-	}
-	return l.rejoin(w)
+	return w.state.Load() == holding || l.rejoin(w)
 }
 
 // readFailed sorts errors of reading: some are to be tried again, the others end the loop.
@@ -178,15 +179,5 @@ func (l *loop) rejoin(w *worker) bool {
 	}
 	w.state.Store(holding)
 	l.mu.Unlock()
-	return !l.last.Load() || l.close(nil)
-}
-
-// stop ends reading after the next request. The reader sleeps in read(2), so it is sent one: asking the kernel for
-// cached bytes of the root brings an answer, were it an empty one, through the request queue. Closing the descriptor
-// does not wake a reader, and the connection's abort file may not be there.
-func (l *loop) stop() {
-	l.last.Store(true)
-	if _, err := l.conn.NotifyRetrieve(0, fuse.RootID, 0, 1); err != nil {
-		l.log.Debug("the kernel took no last request", "err", err)
-	}
+	return true
 }

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"bazil.org/fuse"
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -60,6 +62,9 @@ type Server struct {
 	notes  *notifier
 	loop   loop
 	done   chan struct{} // closed when the mount has ended and everything is given back
+
+	requests     atomic.Uint64
+	grace, drain time.Duration // unmountGrace and drainGrace
 }
 
 // Mount puts tree on dir and serves it. When it returns, the kernel has the mount and requests are answered. The caller
@@ -94,6 +99,7 @@ func Mount(dir string, tree vfs.Tree, o Options) (*Server, error) {
 
 func newServer(conn *fuse.Conn, dir string, tree vfs.Tree, log *slog.Logger) *Server {
 	s := &Server{tree: tree, dir: dir, log: log, conn: conn, holds: newHolds(tree), done: make(chan struct{})}
+	s.grace, s.drain = unmountGrace, drainGrace
 	s.errors.log = log
 	s.wire = wire{Conn: conn, fd: rawLayout.device(conn)}
 	s.notes = newNotifier(&s.wire, s.holds, log, s)
@@ -109,6 +115,7 @@ func newServer(conn *fuse.Conn, dir string, tree vfs.Tree, log *slog.Logger) *Se
 // closed connection frees a notification that waits for a lock in the kernel.
 func (s *Server) end(stopWatch func()) {
 	s.loop.wg.Wait()
+	s.loop.release()
 	stopWatch()
 	s.notes.close()
 	if err := s.conn.Close(); err != nil {
@@ -126,6 +133,9 @@ func (s *Server) Wait() error {
 
 // Dir returns the absolute path of the mount point.
 func (s *Server) Dir() string { return s.dir }
+
+// Requests returns how many messages the kernel has sent so far.
+func (s *Server) Requests() uint64 { return s.requests.Load() }
 
 // Flush returns when the kernel has dropped whatever is stale by the changes that the tree has reported before the
 // call; it is a mount's part in a barrier. It must not be called while holding a lock that the tree needs.

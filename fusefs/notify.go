@@ -109,13 +109,18 @@ func (n *notifier) add(f func(*batch)) {
 	if !n.pending.all {
 		f(&n.pending)
 		if !n.grows && len(n.pending.names)+len(n.pending.inodes) >= maxPending {
-			sent := n.pending.sent
-			n.pending = newBatch()
-			n.pending.all, n.pending.sent = true, sent
+			n.collapseLocked()
 		}
 	}
 	n.mu.Unlock()
 	n.poke()
+}
+
+// collapseLocked puts the notification of everything in place of all that are queued.
+func (n *notifier) collapseLocked() {
+	sent := n.pending.sent
+	n.pending = newBatch()
+	n.pending.all, n.pending.sent = true, sent
 }
 
 func (n *notifier) poke() {

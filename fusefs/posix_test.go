@@ -19,9 +19,7 @@ func (m *mounted) fresh(t *testing.T, name string) {
 	if _, err := m.tree.Mkdir(context.Background(), vfs.RootIno, name, n); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	m.settle(t)
 }
 
 // TestPosix runs each scenario in a directory of its own.

@@ -17,41 +17,102 @@ import (
 //
 // While files are open in it a mount is busy. Then, after a grace, bytes that processes have only written to mapped
 // memory are fetched, the mount is taken off the directory, and those who still have files open are served for
-// another while; what they do after that fails with ENOTCONN. When ctx ends, the waiting is cut short, not the unmount.
+// another while; what they do after that fails with ENOTCONN or ECONNABORTED. When ctx ends, the waiting is cut short, not the unmount.
+//
+// The error is [vfs.ErrBusy] when somebody else has detached the mount before while files were open; it ends when they
+// are closed, or with this process.
 func (s *Server) Unmount(ctx context.Context) error {
-	if err := s.unmountIdle(ctx); !errors.Is(err, syscall.EBUSY) {
-		return s.unmounted(err)
-	}
-	s.log.Info("the mount is busy; detaching it", "dir", s.dir)
-	s.fetchMapped(ctx)
-	if err := unmount(s.dir, true); err != nil {
-		return s.unmounted(err)
-	}
-	if !s.waitFor(ctx, drainGrace) {
-		s.log.Warn("files are still open in the mount; cutting them off", "dir", s.dir)
-		s.loop.stop()
-		if !s.waitFor(ctx, drainGrace) {
-			s.loop.cancelBlocked()
+	s.brake(ctx)
+	err := s.unmountIdle(ctx)
+	if errors.Is(err, syscall.EBUSY) {
+		s.log.Info("the mount is busy; detaching it", "dir", s.dir)
+		s.fetchMapped(ctx)
+		if err = unmount(s.dir, true); err == nil {
+			s.cutOff(ctx)
+			return s.Wait()
 		}
+	}
+	if err == nil {
+		return s.Wait()
+	}
+	if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
+		return &MountError{Op: "unmount", Dir: s.dir, Err: err}
+	}
+	if !s.waitFor(ctx, s.drain) { // nothing is mounted there any more
+		return &MountError{Op: "unmount", Dir: s.dir, Err: vfs.ErrBusy, Advice: "it is detached; files are open in it"}
 	}
 	return s.Wait()
 }
 
-// unmounted ends Unmount after an attempt that was not refused as busy. EINVAL says that nothing is mounted there: it
-// was unmounted by someone else.
-func (s *Server) unmounted(err error) error {
-	if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
-		return &MountError{Op: "unmount", Dir: s.dir, Err: err}
+// brake makes it possible to stop the reader later, for which it has to be woken once, while the mount can be reached.
+// statfs(2) always asks the mount. It is a raw system call, like all that this process does with its own mount: in
+// os.Open the runtime would wait for an answer that it has to give itself.
+func (s *Server) brake(ctx context.Context) {
+	if s.wire.fd < 0 || s.ended() || !isMountRoot(s.dir) {
+		return
 	}
-	if err != nil && !s.waitFor(context.Background(), drainGrace) {
-		s.loop.stop() // unmounted lazily, and somebody has a file open
+	if err := s.loop.arm(s.wire.fd); err != nil {
+		s.log.Error("the reader cannot be stopped", "err", err)
+		return
 	}
-	return s.Wait()
+	s.aside(ctx, func() error {
+		var st unix.Statfs_t
+		return unix.Statfs(s.dir, &st)
+	})
+}
+
+// cutOff serves a detached mount for a while, and then ends it even if files are open.
+func (s *Server) cutOff(ctx context.Context) {
+	if s.waitFor(ctx, s.drain) {
+		return
+	}
+	s.log.Warn("files are still open in the mount; cutting them off", "dir", s.dir)
+	s.loop.stop()
+	if !s.waitFor(ctx, s.drain) {
+		s.loop.cancelBlocked()
+	}
+}
+
+// fetchMapped makes the kernel write back pages that were changed through shared mappings, which a detached mount would
+// lose when it is cut off.
+func (s *Server) fetchMapped(ctx context.Context) {
+	s.aside(ctx, func() error {
+		fd, err := unix.Open(s.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(unix.Syncfs(fd), unix.Close(fd))
+	})
+}
+
+// aside runs f, which uses the mount, in a goroutine of its own, and waits for it until ctx ends. Whatever f waits for
+// ends with the mount at the latest.
+func (s *Server) aside(ctx context.Context, f func() error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := f(); err != nil {
+			s.log.Debug("using the mount to end it", "err", err)
+		}
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Server) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // unmountIdle tries until the mount is not busy, the grace is over or ctx ends.
 func (s *Server) unmountIdle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, unmountGrace)
+	ctx, cancel := context.WithTimeout(ctx, s.grace)
 	defer cancel()
 	for {
 		err := unmount(s.dir, false)
@@ -65,28 +126,6 @@ func (s *Server) unmountIdle(ctx context.Context) error {
 			return err
 		case <-time.After(unmountRetry):
 		}
-	}
-}
-
-// fetchMapped makes the kernel write back pages that were changed through shared mappings, which a detached mount would
-// lose when it is cut off. It uses raw system calls in a goroutine of its own: os.Open would ask the mount, through
-// epoll, from a place in the runtime where nobody could answer.
-func (s *Server) fetchMapped(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		fd, err := unix.Open(s.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Syncfs(fd)
-			unix.Close(fd)
-		}
-		if err != nil {
-			s.log.Debug("writing back mapped pages", "err", err)
-		}
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
 	}
 }
 

@@ -78,6 +78,7 @@ func (w *worker) attr(a vfs.Attr, err error) error {
 func (w *worker) handle(req fuse.Request) {
 	w.out, w.held, w.answered = w.out[:outHeaderSize], 0, false
 	w.changes = w.srv.notes.changes.Load()
+	w.srv.requests.Add(1)
 	defer w.rescue(req)
 	if w.oneWay(req) {
 		return
