@@ -80,43 +80,46 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func open(dir string, o Options) (s *Store, err error) {
-	s = &Store{dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace)}
+func open(dir string, o Options) (*Store, error) {
+	s := &Store{dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	defer func() {
-		if err != nil {
-			s.letGo()
-		}
-	}()
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.letGo())
+	}
+	return s, nil
+}
+
+// start brings a store up. When it fails, letGo undoes what it has done.
+func (s *Store) start() error {
 	if err := s.claim(); err != nil {
-		return nil, err
+		return err
 	}
 	reserve, table, err := s.sizes()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if s.db, err = openBadger(filepath.Join(dir, badgerDir), table, s.log); err != nil {
-		return nil, err
+	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.log); err != nil {
+		return err
 	}
 	if err := s.recover(); err != nil {
-		return nil, err
+		return err
 	}
-	if s.packs, err = pack.Open(filepath.Join(dir, packDir), pack.Options{PackSize: o.packSize}); err != nil {
-		return nil, mapError(err)
+	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: s.opt.packSize}); err != nil {
+		return mapError(err)
 	}
 	if err := s.packs.TruncateTo(s.packEnds); err != nil {
-		return nil, mapError(err)
+		return mapError(err)
 	}
-	s.pool = writebuf.NewPool(defaulted(o.BufferBytes, defaultBuffer))
-	s.space = newSpace(s, dir, reserve)
+	s.pool = writebuf.NewPool(defaulted(s.opt.BufferBytes, defaultBuffer))
+	s.space = newSpace(s, s.dir, reserve)
 	s.chunks = newChunks(s)
 	s.flusher = newFlusher(s)
 	s.pool.OnPressure(s.flusher.pressure)
-	s.committer = newCommitter(s, defaulted(o.CommitEvery, defaultCommitEvery))
+	s.committer = newCommitter(s, defaulted(s.opt.CommitEvery, defaultCommitEvery))
 	s.collector = newCollector(s)
-	return s, nil
+	return nil
 }
 
 const (

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // random returns n bytes that do not compress, the same ones for the same seed.
@@ -71,6 +73,19 @@ func TestDecodeRefuses(t *testing.T) {
 	_, idle := Recompress(nil, plain)
 	huge := make([]byte, 10*MaxSize) // a zstd frame of it is some hundred bytes
 	_, bomb := Recompress(nil, huge)
+	_, half := Recompress(nil, plain[:len(plain)/2])
+	var stream bytes.Buffer // its frame does not say how long the content is
+	w, err := zstd.NewWriter(&stream, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range [][]byte{plain[:10], plain[10:]} {
+		w.Write(part)
+		w.Flush()
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	cases := []struct {
 		name     string
 		codec    Codec
@@ -91,6 +106,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"zstd, cut short", Zstd, idle[:len(idle)-1], len(plain)},
 		{"zstd, nothing", Zstd, nil, 0},
 		{"zstd, two frames", Zstd, append(bytes.Clone(idle), idle...), len(plain)},
+		{"zstd, two halves", Zstd, append(bytes.Clone(half), half...), len(plain)},
+		{"zstd, no content size", Zstd, stream.Bytes(), len(plain)},
 		{"zstd, bomb", Zstd, bomb, MaxSize},
 		{"s2 as zstd", Zstd, fast, len(plain)},
 		{"zstd as s2", S2, idle, len(plain)},

@@ -244,6 +244,14 @@ func TestSpliceOutLeaves(t *testing.T) {
 	}
 }
 
+// A leaf that ends by number with a hole still grows by a hole that comes to stand behind it.
+func TestHoleAcrossLeaves(t *testing.T) {
+	entries := slices.Repeat([]Entry{chunkOf(1, 1)}, MaxNode)
+	entries = append(entries, HoleOf(7), chunkOf(1, 1))
+	got := NewManifest(entries).Splice(MaxNode-1, MaxNode, []Entry{HoleOf(5)})
+	model(entries).splice(MaxNode-1, MaxNode, []Entry{HoleOf(5)}).verify(t, got)
+}
+
 // A splice shares the leaves that it does not touch.
 func TestSpliceShares(t *testing.T) {
 	m := NewManifest(chunksOf(1 << 16))

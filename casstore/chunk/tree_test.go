@@ -126,16 +126,23 @@ func TestTreeOfSmallChangePutsLittle(t *testing.T) {
 	}
 }
 
-// A base that is so short that it was kept in a record has no node anywhere, so none of its leaves may be left out.
+// A base that is so short that it is kept in a record has no node anywhere, so none of its leaves may be left out, not
+// even one that is known as the node of another tree.
 func TestTreeOnBaseWithoutTree(t *testing.T) {
-	base := NewManifest(chunksOf(20))
-	var front []Entry
-	for range MinNode {
-		front = append(front, chunkOf(4, 5)) // ends a node
+	front := slices.Repeat([]Entry{chunkOf(4, 5)}, MinNode) // a leaf
+	whole := NewManifest(append(slices.Clone(front), chunksOf(20)...))
+	build(t, newNodes(), whole, Manifest{})
+	for name, base := range map[string]Manifest{
+		"new leaf":   NewManifest(chunksOf(20)),
+		"known leaf": whole.Splice(0, 5*MinNode, nil),
+	} {
+		if base.Len() != 20 {
+			t.Fatalf("%s: %d entries", name, base.Len())
+		}
+		m := base.Splice(0, 0, front)
+		n := newNodes()
+		sameLeaves(t, load(t, n, build(t, n, m, base)), m)
 	}
-	m := base.Splice(0, 0, front)
-	n := newNodes()
-	sameLeaves(t, load(t, n, build(t, n, m, base)), m)
 }
 
 func TestTreeDeep(t *testing.T) {

@@ -46,6 +46,9 @@ func TestCrashAtEveryByteOfATail(t *testing.T) {
 			}
 			s := reopen(t, dir, Options{}, ends)
 			checkAll(t, s, items)
+			if p := s.active; p.alloc != p.end {
+				t.Errorf("cut at %d: %d bytes are taken to be reserved", n, p.alloc-p.end)
+			}
 			next := put(t, s, random(4, 60))
 			if next.loc.Off != tail.loc.Off || next.loc.Pack != 1 {
 				t.Errorf("cut at %d: next frame %v", n, next.loc)

@@ -184,10 +184,63 @@ func TestFailedWriteInTheMiddle(t *testing.T) {
 		mustSync(t, s)
 		checkAll(t, reopen(t, crash(t, s.dir), Options{}, s.Ends()), []item{second, third})
 		dead := Loc{1, fileHeader, frameHeader + 1000}
-		if _, err := s.ReadChunk(nil, dead, second.id); !errors.As(err, new(*CorruptError)) {
+		if _, _, _, err := s.Read(nil, dead, chunk.ID{}); !errors.As(err, new(*CorruptError)) {
 			t.Errorf("read of a dead frame: %v", err)
 		}
 	})
+}
+
+// Of two writes that are under way the second fails after the first did: the place of the first, marked dead, is now
+// the last, and the file must reach to its end. A Sync that was waiting for both takes no end behind that.
+func TestFailedWritesInTurn(t *testing.T) {
+	for _, firstFails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var n atomic.Int64
+			release := map[int64]chan error{3: make(chan error), 4: make(chan error)}
+			s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+				if op != OpWrite {
+					return nil
+				}
+				if held := release[n.Add(1)]; held != nil {
+					return <-held
+				}
+				return nil
+			}})
+			items := []item{put(t, s, random(1, 10))} // writes 1 and 2
+			results := make(chan item, 2)
+			for i := range uint64(2) {
+				go func() {
+					it, err := tryPut(s, random(2+i, 1000))
+					if err != nil {
+						it = item{}
+					}
+					results <- it
+				}()
+				synctest.Wait()
+			}
+			synced := make(chan error, 1)
+			go func() { synced <- s.Sync() }()
+			synctest.Wait()
+			var failure error
+			if firstFails {
+				failure = syscall.ENOSPC
+			}
+			release[3] <- failure
+			if it := <-results; !firstFails {
+				items = append(items, it)
+			}
+			release[4] <- syscall.ENOSPC
+			<-results
+			if err := <-synced; err != nil {
+				t.Error(err)
+			}
+			if end := s.Ends()[1]; end != fileHeader+2*frameHeader+10+1000 {
+				t.Errorf("end %d", end)
+			}
+			checkAll(t, s, items)
+			checkAll(t, reopen(t, crash(t, s.dir), Options{}, s.Ends()), items)
+		})
+	}
 }
 
 // A full disk that had promised space is worked on without reserving; the pack goes on.
@@ -282,9 +335,12 @@ func TestFailedMarkFailsSync(t *testing.T) {
 // However many call Sync while one runs, the next run is for all of them.
 func TestSyncsShareTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var syncs atomic.Int64
+		var syncs, dirs atomic.Int64
 		hold := make(chan struct{})
 		s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+			if op == OpSyncDir {
+				dirs.Add(1)
+			}
 			if op == OpSync && syncs.Add(1) == 1 {
 				<-hold
 			}
@@ -312,8 +368,8 @@ func TestSyncsShareTheWork(t *testing.T) {
 			t.Errorf("end %d", end)
 		}
 		mustSync(t, s)
-		if n := syncs.Load(); n != 2 {
-			t.Error("a sync of nothing")
+		if syncs.Load() != 2 || dirs.Load() != 1 {
+			t.Errorf("%d syncs, %d of the directory", syncs.Load(), dirs.Load())
 		}
 	})
 }
@@ -374,6 +430,19 @@ func TestLittleSpaceIsUsed(t *testing.T) {
 		t.Errorf("%d reservations, up to %d", n, s.active.alloc)
 	}
 	checkAll(t, s, []item{it})
+}
+
+// A disk that cannot reserve space is used all the same.
+func TestDiskThatCannotReserve(t *testing.T) {
+	for _, err := range []error{syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		s := open(t, t.TempDir(), Options{Hook: func(op Op) error {
+			if op == OpAllocate {
+				return err
+			}
+			return nil
+		}})
+		checkAll(t, s, []item{put(t, s, random(1, 10)), put(t, s, random(2, 10))})
+	}
 }
 
 // A header that cannot be written leaves no pack behind.

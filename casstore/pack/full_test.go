@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -67,6 +68,11 @@ func TestFullDisk(t *testing.T) {
 			}
 			checkAll(t, s, items)
 			mustSync(t, s)
+			for _, info := range s.Packs() {
+				if st, err := os.Stat(s.path(info.ID)); err != nil || st.Size() != info.Size {
+					t.Errorf("pack %d: a file of %d bytes for %d, %v", info.ID, st.Size(), info.Size, err)
+				}
+			}
 
 			if err := s.Remove(1); err != nil {
 				t.Fatal(err)

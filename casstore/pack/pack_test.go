@@ -222,18 +222,23 @@ func TestSeal(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
-	it := put(t, s, random(1, 10))
+	it := put(t, s, random(1, chunk.MaxSize))
+	put(t, s, random(2, chunk.MaxSize))
 	if err := s.Remove(1); !errors.Is(err, ErrActive) {
 		t.Errorf("remove the active pack: %v", err)
 	}
 	if err := s.Seal(); err != nil {
 		t.Fatal(err)
 	}
+	found := 0
 	err := s.Scan(1, func(Loc, Header) error { // removed while it is read
+		if found++; found > 1 {
+			return nil
+		}
 		return s.Remove(1)
 	})
-	if err != nil {
-		t.Error(err)
+	if err != nil || found != 2 {
+		t.Errorf("scan: %d found, %v", found, err)
 	}
 	if _, err := s.ReadChunk(nil, it.loc, it.id); !errors.Is(err, ErrNoPack) {
 		t.Errorf("read: %v", err)

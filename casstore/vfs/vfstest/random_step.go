@@ -227,7 +227,7 @@ func (r *random) doRead() {
 	r.say("read %d bytes at %d of %d", n, off, ino)
 	var got [][]byte
 	done := r.err(func(s side) error {
-		p := make([]byte, n)
+		p := dirty(int(n))
 		n, err := s.ReadAt(r.ctx(), s.ino(ino), p, off)
 		got = append(got, p[:n])
 		return err

@@ -415,6 +415,10 @@ func blocksCountBytesNotHoles(s *suite) {
 		bytesHeld("empty again", 0, 0)
 		s.write(ino, 0, []byte("x"))
 		bytesHeld("one byte", 1, 1<<20)
+		s.write(ino, 0, pattern(10_000, 2))
+		bytesHeld("10,000 bytes", 10_000, 1<<20)
+		s.truncate(ino, 0)
+		bytesHeld("empty for the last time", 0, 0)
 	})
 }
 

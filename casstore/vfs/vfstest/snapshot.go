@@ -136,7 +136,7 @@ func readXattrs(ctx context.Context, tree vfs.Tree, ino vfs.Ino) (map[string]str
 // of a larger one, what Seek calls holes is left out, or a sparse file of tebibytes would never end.
 func hashContent(ctx context.Context, tree vfs.Tree, ino vfs.Ino, size uint64) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	block, zeros := make([]byte, hashBlock), make([]byte, hashBlock)
+	block, zeros := dirty(hashBlock), make([]byte, hashBlock)
 	for off := uint64(0); off < size; {
 		if size > maxFullRead {
 			data, err := tree.Seek(ctx, ino, off, vfs.SeekData)

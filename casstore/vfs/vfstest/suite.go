@@ -264,7 +264,7 @@ func (s *suite) holds(ino vfs.Ino, want []byte) {
 	if size := s.stat(ino).Size; size != uint64(len(want)) {
 		s.Errorf("size %d, want %d", size, len(want))
 	}
-	got := make([]byte, len(want)+1)
+	got := dirty(len(want) + 1)
 	n, err := s.tree.ReadAt(s.ctx(), ino, got, 0)
 	s.ok(err)
 	if n != len(want) {
@@ -278,7 +278,7 @@ func (s *suite) holds(ino vfs.Ino, want []byte) {
 // reads reports unless the bytes from off on are want.
 func (s *suite) reads(ino vfs.Ino, off uint64, want []byte) {
 	s.Helper()
-	got := make([]byte, len(want))
+	got := dirty(len(want))
 	n, err := s.tree.ReadAt(s.ctx(), ino, got, off)
 	s.ok(err)
 	if n != len(want) {
@@ -288,6 +288,9 @@ func (s *suite) reads(ino vfs.Ino, off uint64, want []byte) {
 		s.Fatalf("bytes differ from %d on: %s", off+uint64(at), around(got[:n], want, at))
 	}
 }
+
+// dirty returns a slice to read into that shows which bytes were left alone.
+func dirty(n int) []byte { return bytes.Repeat([]byte{0xdb}, n) }
 
 // differAt returns the first index at which the common part of a and b differs, or -1.
 func differAt(a, b []byte) int {
