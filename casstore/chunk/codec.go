@@ -120,7 +120,7 @@ func decodeS2(dst, stored []byte, plainLen int) ([]byte, error) {
 // decodeZstd relies on the decoder's limit: it writes to no more than the capacity it is given.
 func decodeZstd(dst, stored []byte, plainLen int) ([]byte, error) {
 	var h zstd.Header
-	if err := h.Decode(stored); err != nil || !h.HasFCS || h.FrameContentSize != uint64(plainLen) {
+	if err := h.Decode(stored); err != nil || h.FrameContentSize != uint64(plainLen) {
 		return nil, corrupt("decode zstd: no frame of %d bytes (%v)", plainLen, err)
 	}
 	plain, err := zstdDecoder().DecodeAll(stored, room(dst, plainLen)[:0:plainLen])
