@@ -19,8 +19,22 @@ func (w *worker) lookup(r *fuse.LookupRequest) error {
 	return w.entry(a, err)
 }
 
-// foKeepCache is FOPEN_KEEP_CACHE: opening drops no cached bytes.
-const foKeepCache = uint32(fuse.OpenKeepCache)
+// What an open file is like (FOPEN_ of <linux/fuse.h>).
+const (
+	foDirectIO       = uint32(1 << 0) // its reads and writes go past the page cache
+	foKeepCache      = uint32(1 << 1) // opening it drops no cached bytes
+	foParallelWrites = uint32(1 << 6) // with foDirectIO: writes that do not extend the file need not queue up
+)
+
+// createFlags decides about the file that a CREATE opens. One that is only written goes past the page cache, which saves
+// a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole pages
+// would not be kept in the cache anyway.
+func createFlags(flags fuse.OpenFlags) uint32 {
+	if flags.IsWriteOnly() {
+		return foDirectIO | foParallelWrites
+	}
+	return foKeepCache
+}
 
 // create answers CREATE, which makes a file and opens it. The kernel sends it only for a name that it believes to be
 // missing. When someone else took the name meanwhile, opening that file here would go around the kernel's check of its
@@ -33,7 +47,7 @@ func (w *worker) create(r *fuse.CreateRequest) error {
 	if err := w.entry(a, err); err != nil {
 		return err
 	}
-	w.out = appendOpenOut(w.out, foKeepCache)
+	w.out = appendOpenOut(w.out, createFlags(r.Flags))
 	return nil
 }
 

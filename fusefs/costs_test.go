@@ -1,0 +1,71 @@
+package fusefs
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// costs does one thing at a time; its test counts what the kernel asks for each.
+var costs = scenario("costs", func(c *client) {
+	c.put("warm", "up") // after this the kernel has learned what it need not ask
+	c.holds("warm", "up")
+	c.names(".")
+	c.mkdir("dir")
+	c.turn("begin")
+	c.put("f", "some bytes")
+	c.turn("create, write, close")
+	fd := c.open("f", unix.O_WRONLY|unix.O_APPEND)
+	_, err := unix.Write(fd, []byte(", more"))
+	c.must(err)
+	c.close(fd)
+	c.turn("append")
+	c.holds("f", "some bytes, more")
+	c.turn("first read")
+	c.holds("f", "some bytes, more")
+	c.turn("second read")
+	c.stat("f")
+	c.stat("f")
+	c.turn("stat again")
+	c.gone("none")
+	c.turn("missing")
+	c.gone("none")
+	c.turn("missing again")
+	c.names("dir")
+	c.turn("list")
+	c.names("dir")
+	c.turn("list again")
+	c.must(os.Remove("f"))
+	c.turn("remove")
+})
+
+func TestCosts(t *testing.T) {
+	m := mount(t, nil, Options{})
+	c := m.start(t, 0, "", costs)
+	c.expect("begin")
+	for _, step := range []struct {
+		name  string
+		limit uint64
+	}{
+		{"create, write, close", 4},
+		{"append", 3},      // WRITE; GETATTR of the directory, which was changed; GETXATTR, once for each file
+		{"first read", 2},  // GETATTR, READ
+		{"second read", 1}, // GETATTR, for the atime
+		{"stat again", 0},
+		{"missing", 1},
+		{"missing again", 0},
+		{"list", 2},
+		{"list again", 0},
+		{"remove", 4},
+	} {
+		before := m.Requests()
+		c.tell("go on")
+		c.expect(step.name)
+		if n := m.Requests() - before; n > step.limit {
+			t.Errorf("%s: %d requests, want at most %d", step.name, n, step.limit)
+		}
+	}
+	c.tell("go on")
+	c.wait()
+}
