@@ -1,0 +1,92 @@
+package casstore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// TestFormatExamples decodes the examples of FORMAT.md, compares what they say with what the table beside them says,
+// and encodes them again.
+func TestFormatExamples(t *testing.T) {
+	doc, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(doc), "## Examples\n")
+	if !ok {
+		t.Fatal("FORMAT.md has no examples")
+	}
+	_, block, _ := strings.Cut(section, "```\n")
+	block, table, _ := strings.Cut(block, "```\n")
+	var says []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			says = append(says, strings.TrimSpace(cells[1])+": "+strings.TrimSpace(cells[2]))
+		}
+	}
+	says = says[2:] // the heading
+	n := 0
+	for line := range strings.Lines(block) {
+		kind, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		text, again, err := readExample(kind, b)
+		if err != nil {
+			t.Errorf("%s %x: %v", kind, b, err)
+			continue
+		}
+		if !bytes.Equal(again, b) {
+			t.Errorf("%s %x is encoded again as %x", kind, b, again)
+		}
+		if got := kind + ": " + text; got != says[n] {
+			t.Errorf("the example says %q, the table %q", got, says[n])
+		}
+		n++
+	}
+	if n != len(says) {
+		t.Errorf("%d examples, %d lines in the table", n, len(says))
+	}
+}
+
+// readExample decodes an example, and returns what it says and how it is encoded again.
+func readExample(kind string, b []byte) (text string, again []byte, err error) {
+	switch kind {
+	case "format":
+		r, err := decodeFormat(b)
+		return fmt.Sprintf("version %d, epoch %x", r.version, r.epoch), r.encode(), err
+	case "head":
+		r, err := decodeHead(b)
+		return fmt.Sprintf("revision %d, inodes from %d, workspaces from %d", r.rev, r.ino, r.nextWS), r.encode(), err
+	case "workspace":
+		r, err := decodeWorkspace(b)
+		return fmt.Sprintf("%s, created %d", r.name, r.created), r.encode(), err
+	case "revision":
+		r, err := decodeRevision(b)
+		return fmt.Sprintf("of workspace %d, %d records, at %d", r.ws, r.records, r.time), r.encode(), err
+	case "end", "atime":
+		v, err := uvarints(b, 1)
+		if err != nil {
+			return "", nil, err
+		}
+		if kind == "atime" {
+			return fmt.Sprint(int64(unzigzag(v[0]))), uvarint(v[0]), nil
+		}
+		return fmt.Sprint(v[0]), uvarint(v[0]), nil
+	case "inode":
+		r, err := vfs.DecodeInode(b)
+		return fmt.Sprintf("type %d, mode %o, nlink %d, owner %d:%d, parent %d, size %d, xattrs %d, body %d of %d bytes",
+			r.Type, r.Mode, r.Nlink, r.UID, r.GID, r.Parent, r.Size, r.Xattrs, r.Body.Kind, len(r.Body.Data)), r.Append(nil), err
+	case "dirent":
+		r, err := vfs.DecodeDirent(b)
+		return fmt.Sprintf("inode %d of type %d", r.Ino, r.Type), r.Append(nil), err
+	}
+	return "", nil, fmt.Errorf("unknown kind %q", kind)
+}
