@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -124,6 +125,51 @@ var ownFiles = scenario("own-files", func(c *client) {
 	c.must(unix.Chmod("mine-group", 0o2755))
 	c.mode("mine-group", unix.S_IFREG|0o755)
 })
+
+// fileCapability is cap_net_raw+ep, as setcap(8) writes it (struct vfs_cap_data, revision 2).
+var fileCapability = []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+// capabilities: whoever writes a program, truncates it or gives it away takes its rights from it.
+var capabilities = scenario("capabilities", func(c *client) {
+	c.put("f", "program")
+	has := func(what string, want bool) {
+		_, err := unix.Getxattr("f", "security.capability", make([]byte, 100))
+		if got := err == nil; got != want {
+			c.errorf("%s: capabilities %v (%v), want %v", what, got, err, want)
+		}
+	}
+	fd := c.open("f", unix.O_RDWR)
+	for range 2 {
+		for what, f := range map[string]func() error{
+			"write":    func() error { _, err := unix.Pwrite(fd, []byte("P"), 0); return err },
+			"truncate": func() error { return unix.Ftruncate(fd, 3) },
+			"chown":    func() error { return unix.Chown("f", 5, -1) },
+		} {
+			c.must(f())
+			c.must(unix.Setxattr("f", "security.capability", fileCapability, 0))
+			c.must(unix.Chmod("f", 0o755))
+			has("before "+what, true)
+			c.must(f())
+			has(what, false)
+		}
+	}
+	c.turn("plain")
+	has("set by others", true)
+	c.pwrite(fd, []byte("P"), 0)
+	has("write", false)
+	c.close(fd)
+})
+
+func TestCapabilities(t *testing.T) {
+	m := mount(t, nil, Options{})
+	c := m.start(t, 0, "", capabilities)
+	c.expect("plain")
+	f := foreigner{t, m.tree, t.Context()}
+	f.must(f.tree.SetXattr(f.ctx, f.ino(vfs.RootIno, "f"), "security.capability", fileCapability, 0))
+	m.settle(t)
+	c.tell("set")
+	c.wait()
+}
 
 func TestAccess(t *testing.T) {
 	m := mount(t, nil, Options{AllowOther: true})

@@ -26,6 +26,9 @@ func (w *worker) write(r *fuse.WriteRequest) error {
 	if r.Offset < 0 {
 		return syscall.EINVAL
 	}
+	if err := w.dropCapabilities(vfs.Ino(r.Node)); err != nil {
+		return err
+	}
 	kill := r.Flags&fuse.WriteKillSUIDGID != 0
 	if err := w.srv.tree.WriteAt(w.call, vfs.Ino(r.Node), r.Data, uint64(r.Offset), kill); err != nil {
 		return err

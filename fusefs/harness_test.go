@@ -216,7 +216,7 @@ func (m *mounted) end(t *testing.T) {
 	if err := m.Unmount(ctx); err != nil {
 		t.Errorf("unmount: %v", err)
 	}
-	if n := len(m.holds.counts); n != 0 {
+	if n := len(m.holds.inodes); n != 0 {
 		t.Errorf("%d inodes are still held", n)
 	}
 	if err := vfstest.Audit(context.Background(), m.tree); err != nil {

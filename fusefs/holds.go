@@ -11,19 +11,25 @@ import (
 type holds struct {
 	tree   vfs.Tree
 	mu     sync.Mutex
-	counts map[vfs.Ino]uint64
+	inodes map[vfs.Ino]held
 }
 
-func newHolds(tree vfs.Tree) *holds { return &holds{tree: tree, counts: make(map[vfs.Ino]uint64)} }
+type held struct {
+	count uint64
+	plain bool // it has no file capabilities (see worker.dropCapabilities)
+}
+
+func newHolds(tree vfs.Tree) *holds { return &holds{tree: tree, inodes: make(map[vfs.Ino]held)} }
 
 // take counts one reply that carries ino. It must come before the reply is sent: the kernel may forget the inode as
 // soon as it has it.
 func (h *holds) take(ino vfs.Ino) {
 	h.mu.Lock()
-	n := h.counts[ino] + 1
-	h.counts[ino] = n
+	i := h.inodes[ino]
+	i.count++
+	h.inodes[ino] = i
 	h.mu.Unlock()
-	if n == 1 {
+	if i.count == 1 {
 		h.tree.Hold(ino)
 	}
 }
@@ -31,13 +37,14 @@ func (h *holds) take(ino vfs.Ino) {
 // give takes n replies back.
 func (h *holds) give(ino vfs.Ino, n uint64) {
 	h.mu.Lock()
-	have := h.counts[ino]
-	last := have > 0 && n >= have
+	i, ok := h.inodes[ino]
+	last := ok && n >= i.count
 	switch {
 	case last:
-		delete(h.counts, ino)
-	case have > 0:
-		h.counts[ino] = have - n
+		delete(h.inodes, ino)
+	case ok:
+		i.count -= n
+		h.inodes[ino] = i
 	}
 	h.mu.Unlock()
 	if last {
@@ -48,10 +55,10 @@ func (h *holds) give(ino vfs.Ino, n uint64) {
 // giveAll takes everything back, when the mount has ended.
 func (h *holds) giveAll() {
 	h.mu.Lock()
-	counts := h.counts
-	h.counts = make(map[vfs.Ino]uint64)
+	inodes := h.inodes
+	h.inodes = make(map[vfs.Ino]held)
 	h.mu.Unlock()
-	for ino := range counts {
+	for ino := range inodes {
 		h.tree.Release(ino, 1)
 	}
 }
@@ -60,17 +67,29 @@ func (h *holds) giveAll() {
 func (h *holds) has(ino vfs.Ino) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.counts[ino] > 0 || ino == vfs.RootIno
+	_, ok := h.inodes[ino]
+	return ok || ino == vfs.RootIno
 }
 
-// inodes returns all inodes that the kernel may know.
-func (h *holds) inodes() []vfs.Ino {
+// all returns all inodes that the kernel may know.
+func (h *holds) all() []vfs.Ino {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	inos := make([]vfs.Ino, 0, len(h.counts)+1)
+	inos := make([]vfs.Ino, 0, len(h.inodes)+1)
 	inos = append(inos, vfs.RootIno)
-	for ino := range h.counts {
+	for ino := range h.inodes {
 		inos = append(inos, ino)
 	}
 	return inos
+}
+
+// setPlain notes whether ino is known to have no file capabilities, and returns what was noted before.
+func (h *holds) setPlain(ino vfs.Ino, plain bool) (was bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, ok := h.inodes[ino]
+	if ok && i.plain != plain {
+		h.inodes[ino] = held{i.count, plain}
+	}
+	return i.plain
 }

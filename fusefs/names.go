@@ -47,6 +47,7 @@ func (w *worker) create(r *fuse.CreateRequest) error {
 	if err := w.entry(a, err); err != nil {
 		return err
 	}
+	w.srv.holds.setPlain(a.Ino, true)
 	w.out = appendOpenOut(w.out, createFlags(r.Flags))
 	return nil
 }

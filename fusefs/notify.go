@@ -81,6 +81,9 @@ func (n *notifier) changed(c vfs.Change) {
 		return
 	}
 	n.changes.Add(1)
+	if c.Kind == vfs.ChangeAttr {
+		n.holds.setPlain(c.Ino, false)
+	}
 	n.add(func(b *batch) {
 		switch c.Kind {
 		case vfs.ChangeAttr:
@@ -176,7 +179,7 @@ func (n *notifier) run() {
 func (n *notifier) send(b batch) {
 	if b.all {
 		n.report(n.conn.expireNames())
-		for _, ino := range n.holds.inodes() {
+		for _, ino := range n.holds.all() {
 			b.inodes[ino] = true
 		}
 	}

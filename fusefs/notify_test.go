@@ -220,7 +220,7 @@ func TestHolds(t *testing.T) {
 		t.Errorf("the tree holds %v", tree.counts)
 	}
 	h.giveAll()
-	if tree.counts[6] != 0 || len(h.counts) != 0 {
+	if tree.counts[6] != 0 || len(h.inodes) != 0 {
 		t.Errorf("the tree holds %v", tree.counts)
 	}
 }

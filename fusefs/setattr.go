@@ -11,6 +11,11 @@ func (w *worker) setattr(r *fuse.SetattrRequest) error {
 	if set.Mask == 0 {
 		return w.attr(w.srv.tree.Stat(w.call, vfs.Ino(r.Node)))
 	}
+	if set.Mask&(vfs.SetSize|vfs.SetUID|vfs.SetGID) != 0 {
+		if err := w.dropCapabilities(vfs.Ino(r.Node)); err != nil {
+			return err
+		}
+	}
 	return w.attr(w.srv.tree.SetAttr(w.call, vfs.Ino(r.Node), set))
 }
 

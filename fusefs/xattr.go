@@ -87,7 +87,11 @@ func (w *worker) setxattr(r *fuse.SetxattrRequest) error {
 	if r.Flags&xattrReplace != 0 {
 		flags |= vfs.XattrReplace
 	}
-	return w.srv.tree.SetXattr(w.call, vfs.Ino(r.Node), r.Name, r.Xattr, flags)
+	err := w.srv.tree.SetXattr(w.call, vfs.Ino(r.Node), r.Name, r.Xattr, flags)
+	if r.Name == capabilityXattr {
+		w.srv.holds.setPlain(vfs.Ino(r.Node), false)
+	}
+	return err
 }
 
 func (w *worker) removexattr(r *fuse.RemovexattrRequest) error {
