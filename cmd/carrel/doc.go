@@ -1,0 +1,18 @@
+// Carrel mounts and works on workspaces: directory trees with names, in a store on the local disk.
+//
+// # Shape
+//
+// There is one file per command, named like it. A command works on a [control.Store], which is the store itself when no
+// other process has it open, and else the owner's, over its socket: open.go decides. What moves trees is in transfer,
+// what walks paths in treepath, what serves mounts in daemon.
+//
+// # Promises to scripts
+//
+// Data goes to stdout, everything else to stderr. The exit status is 0 when the work is done, 1 when it is not, 2 when
+// the command line is wrong. --json prints one object per line; a name or path that is not UTF-8 is there as bytes in
+// base64 beside its readable form.
+//
+// # What survives a crash
+//
+// A command that has changed a workspace makes that durable before it exits with 0.
+package main

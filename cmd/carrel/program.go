@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// program is one run of the command line.
+type program struct {
+	stdin  io.Reader
+	stdout *bufio.Writer // flushed at the end, and when a command streams
+	stderr io.Writer
+	screen bool // stdout is a terminal
+	talk   bool // stderr is a terminal: progress bars are welcome
+}
+
+func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
+	return &program{
+		stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, screen: isTerminal(stdout), talk: isTerminal(stderr),
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// run runs one command line and returns the exit status.
+func (p *program) run(ctx context.Context, args []string) int {
+	err := p.app().RunContext(ctx, args)
+	err = errors.Join(err, p.stdout.Flush())
+	return p.report(ctx, err)
+}
+
+// say writes a line to stderr.
+func (p *program) say(format string, args ...any) {
+	fmt.Fprintf(p.stderr, "carrel: "+format+"\n", args...)
+}
+
+// warn is say for what a transfer could not keep.
+func (p *program) warn(text string) { p.say("warning: %s", text) }
+
+func (p *program) app() *cli.App {
+	app := &cli.App{
+		Name:                 "carrel",
+		Usage:                "workspaces that you can mount and trust",
+		UsageText:            "carrel COMMAND [FLAGS] ARGUMENTS\n\nFirst steps:\n  carrel mount demo /mnt/demo     make a workspace and mount it\n  carrel ws ls                    list workspaces\n  carrel doctor                   say what this machine lacks",
+		Description:          "The store is --store DIR, else $CARREL_STORE, else $XDG_DATA_HOME/carrel, else ~/.local/share/carrel.\nFlags go before the arguments. A place in a workspace is written WORKSPACE:/PATH.",
+		Version:              version(),
+		HideHelpCommand:      true,
+		EnableBashCompletion: true,
+		Writer:               p.stdout,
+		ErrWriter:            p.stderr,
+		Reader:               p.stdin,
+		Suggest:              true,
+		ExitErrHandler:       func(*cli.Context, error) {}, // the exit status is decided in one place, report
+		OnUsageError:         onUsageError,
+		Flags:                []cli.Flag{storeFlag()},
+		Action:               noCommand,
+		Commands: []*cli.Command{
+			p.mountCommand(), p.umountCommand(), p.workspaceCommand(),
+			p.lsCommand(), p.catCommand(), p.putCommand(), p.getCommand(), p.rmCommand(), p.findCommand(), p.grepCommand(),
+			p.importCommand(), p.exportCommand(),
+			p.checkCommand(), p.gcCommand(), p.statsCommand(), p.doctorCommand(), p.completionCommand(),
+			p.daemonCommand(), p.superviseCommand(),
+		},
+	}
+	for _, c := range app.Commands {
+		prepare(c)
+	}
+	return app
+}
+
+// prepare gives a command what all have. The library would take an argument "help" for a command of that name.
+func prepare(c *cli.Command) {
+	c.OnUsageError = onUsageError
+	c.HideHelpCommand = true
+	for _, sub := range c.Subcommands {
+		prepare(sub)
+	}
+}
+
+// noCommand is reached without a command, or with one that there is not.
+func noCommand(c *cli.Context) error {
+	if name := c.Args().First(); name != "" {
+		return &usageError{c, fmt.Sprintf("there is no command %q", name)}
+	}
+	return cli.ShowAppHelp(c)
+}
+
+// version is the module's, when the program was built from one, else the commit's.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/carrelfs/carrel/casstore/control"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// The exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// errQuiet is a failure of which everything has been said, or nothing is to be said: grep found nothing.
+var errQuiet = errors.New("failed")
+
+// usageError is a command line that cannot be meant.
+type usageError struct {
+	c    *cli.Context
+	text string
+}
+
+func (e *usageError) Error() string { return e.text }
+
+func onUsageError(c *cli.Context, err error, _ bool) error { return &usageError{c, err.Error()} }
+
+// toldError is an error that already says what to do.
+type toldError struct {
+	err    error
+	advice string
+}
+
+func (e *toldError) Error() string { return e.err.Error() }
+func (e *toldError) Unwrap() error { return e.err }
+
+// told gives an error its advice.
+func told(err error, format string, args ...any) error {
+	return &toldError{err, fmt.Sprintf(format, args...)}
+}
+
+// report says what went wrong, and what to do, and returns the exit status.
+func (p *program) report(ctx context.Context, err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		name := commandName(usage.c)
+		p.say("%s", usage.text)
+		fmt.Fprintf(p.stderr, "Run '%s --help' for how it is used.\n", name)
+		return exitUsage
+	case errors.Is(err, errQuiet):
+	case ctx.Err() != nil && isInterrupt(err):
+		p.say("interrupted")
+	default:
+		p.say("%s", explain(err))
+	}
+	return exitFailed
+}
+
+func isInterrupt(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, vfs.ErrInterrupted)
+}
+
+func commandName(c *cli.Context) string {
+	if c == nil || c.Command == nil || c.Command.HelpName == "" {
+		return "carrel"
+	}
+	return c.Command.HelpName
+}
+
+// explain is an error with, on a line of its own, what to do about it.
+func explain(err error) string {
+	text := err.Error()
+	if a := advice(err); a != "" {
+		text += "\n  " + strings.ReplaceAll(a, "\n", "\n  ")
+	}
+	return text
+}
+
+// advices says what to do about an error that does not say it itself. The first that fits is given.
+var advices = []struct {
+	err    error
+	advice string
+}{
+	{vfs.ErrNewerFormat, "A newer version of carrel made this store: use that version. Nothing was changed."},
+	{vfs.ErrCorrupt, "Run 'carrel check' to see all that is damaged. Nothing was changed."},
+	{control.ErrVersion, "Use the version that has the store open, or end that process (a mount ends by 'carrel umount DIR')."},
+	{vfs.ErrInUse, "Another process has the store open and does not answer on its socket. End it, or wait for it."},
+	{vfs.ErrNoWorkspace, "'carrel ws ls' lists the workspaces there are, 'carrel ws create NAME' makes one."},
+	{vfs.ErrWorkspaceBusy, "It is mounted, or a command works on it: unmount it first, or wait."},
+	{vfs.ErrNoSpace, "Free space on the store's disk: remove files from workspaces and run 'carrel gc', or make room beside the store."},
+	{vfs.ErrNameTooLong, fmt.Sprintf("A name has at most %d bytes.", vfs.MaxNameLen)},
+	{vfs.ErrTooBig, "A file has at most 16 TiB."},
+	{vfs.ErrClosed, "The process that had the store open has ended. Look at what was done, and run the command again."},
+}
+
+func advice(err error) string {
+	if t := (*toldError)(nil); errors.As(err, &t) {
+		return t.advice
+	}
+	for _, a := range advices {
+		if errors.Is(err, a.err) {
+			return a.advice
+		}
+	}
+	return ""
+}

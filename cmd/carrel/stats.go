@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/urfave/cli/v2"
+)
+
+func (p *program) statsCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "stats",
+		Usage:  "say what is in the store, and what it takes",
+		Flags:  []cli.Flag{storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"}},
+		Action: p.stats,
+	}
+}
+
+// statsJSON is casstore.Stats as scripts see it.
+type statsJSON struct {
+	Rev          uint64 `json:"revision"`
+	Workspaces   uint64 `json:"workspaces"`
+	Inodes       uint64 `json:"inodes"`
+	LogicalBytes uint64 `json:"logical_bytes"`
+	Chunks       uint64 `json:"chunks"`
+	ChunkBytes   uint64 `json:"chunk_bytes"`
+	Packs        uint64 `json:"packs"`
+	PackBytes    uint64 `json:"pack_bytes"`
+	BadgerBytes  uint64 `json:"badger_bytes"`
+	DirtyBytes   uint64 `json:"dirty_bytes"`
+	BufferBytes  uint64 `json:"buffer_bytes"`
+	DiskFree     uint64 `json:"disk_free"`
+	Reserve      uint64 `json:"reserve"`
+}
+
+func (p *program) stats(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	dir, err := storeDir(c)
+	if err != nil {
+		return err
+	}
+	return p.withStore(c, false, func(s *opened) error {
+		st, err := s.Stats(c.Context)
+		if err != nil {
+			return err
+		}
+		j := statsJSON(st)
+		if c.Bool("json") {
+			return p.printJSON(j)
+		}
+		return p.printStats(dir, j)
+	})
+}
+
+func (p *program) printStats(dir string, j statsJSON) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range []struct{ name, value string }{
+		{"store", dir},
+		{"newest revision", fmt.Sprint(j.Rev)},
+		{"workspaces", fmt.Sprint(j.Workspaces)},
+		{"inodes", fmt.Sprint(j.Inodes)},
+		{"files, holes included", humanize.IBytes(j.LogicalBytes)},
+		{"chunks", fmt.Sprintf("%d, %s", j.Chunks, humanize.IBytes(j.ChunkBytes))},
+		{"packs", fmt.Sprintf("%d, %s", j.Packs, humanize.IBytes(j.PackBytes))},
+		{"records and index", humanize.IBytes(j.BadgerBytes)},
+		{"not yet on disk", fmt.Sprintf("%s of at most %s", humanize.IBytes(j.DirtyBytes), humanize.IBytes(j.BufferBytes))},
+		{"free on the disk", fmt.Sprintf("%s, of which %s are kept so that deleting works", humanize.IBytes(j.DiskFree), humanize.IBytes(j.Reserve))},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", row.name, row.value)
+	}
+	return w.Flush()
+}
