@@ -15,7 +15,7 @@ func (e *edit) resize(n *node, f func(*pages)) {
 	n.attr.Blocks = n.bytes.count() * (pageSize / 512)
 }
 
-// reserve returns ErrNoSpace when the tree has no room for so many more pages.
+// reserveLocked returns ErrNoSpace when the tree has no room for so many more pages.
 func (t *Tree) reserveLocked(pages uint64) error {
 	if pages > t.capacity/pageSize-t.pages {
 		return vfs.ErrNoSpace

@@ -16,7 +16,7 @@ type node struct {
 	xattrs  map[string][]byte // nil when there are none
 }
 
-// content returns n when it has bytes to read and write.
+// contentLocked returns a node when it has bytes to read and write.
 func (t *Tree) contentLocked(ino vfs.Ino) (*node, error) {
 	n, err := t.nodeLocked(ino)
 	switch {
@@ -38,7 +38,7 @@ func (n *node) killPriv() {
 	}
 }
 
-// dropIfDead forgets n when neither a name nor a hold is left.
+// dropIfDeadLocked forgets n when neither a name nor a hold is left.
 func (t *Tree) dropIfDeadLocked(n *node) {
 	if n.attr.Nlink > 0 || n.holds > 0 {
 		return

@@ -82,7 +82,7 @@ func (t *Tree) checkMoveLocked(m *move) error {
 	return checkReplace(m.n, m.old)
 }
 
-// isWithin reports whether dir is top or lies below it.
+// isWithinLocked reports whether dir is top or lies below it.
 func (t *Tree) isWithinLocked(dir, top *node) bool {
 	for dir != top {
 		if dir.attr.Ino == vfs.RootIno {

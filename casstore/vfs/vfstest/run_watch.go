@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ var watchBehaviours = []behaviour{
 	{"WatcherMayCallTheTree", watcherMayCallTheTree},
 	{"WatcherHoldsNobodyUp", watcherHoldsNobodyUp},
 	{"StopStops", watchStopStops},
+	{"StopWaits", watchStopWaits},
 }
 
 // watchDeadline is how long a change may be on its way to a watcher. A test that passes does not wait for it.
@@ -95,7 +97,7 @@ func (r *recorder) upTo(marker func(vfs.Change) bool) ([]vfs.Change, bool) {
 	return taken, true
 }
 
-// entries returns those changes that are about names.
+// entryChanges returns those changes that are about names.
 func entryChanges(changes []vfs.Change) []vfs.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c vfs.Change) bool { return c.Kind != vfs.ChangeEntry })
 }
@@ -147,7 +149,7 @@ func (r *recorder) hears(what string, kind vfs.ChangeKind, inos ...vfs.Ino) {
 	r.Helper()
 	got := r.take()
 	for _, ino := range inos {
-		if !slices.Contains(got, vfs.Change{Kind: kind, Ino: ino}) {
+		if !slices.ContainsFunc(got, func(c vfs.Change) bool { return c.Kind == kind && c.Ino == ino }) {
 			r.Errorf("%s: no change of kind %d about inode %d in %+v", what, kind, ino, got)
 		}
 	}
@@ -431,4 +433,28 @@ func watchStopStops(s *suite) {
 	r := s.watch() // everything is told in order: when this one has heard, the stopped one would have
 	s.create(s.dir, "last")
 	r.take()
+}
+
+func watchStopWaits(s *suite) {
+	entered := make(chan struct{})
+	var once sync.Once
+	var left atomic.Bool
+	stop := s.tree.Watch(func(vfs.Change) {
+		once.Do(func() {
+			close(entered)
+			for range 200 { // long enough for a stop that does not wait to return
+				if _, err := s.tree.Stat(s.ctx(), s.dir); err != nil {
+					s.Error(err)
+				}
+				runtime.Gosched()
+			}
+			left.Store(true)
+		})
+	})
+	s.create(s.dir, "f")
+	<-entered
+	stop()
+	if !left.Load() {
+		s.Error("stop returned while the watcher was running")
+	}
 }
