@@ -363,7 +363,7 @@ var xattrSpaces = scenario("xattr-spaces", func(c *client) {
 	}
 })
 
-// locks tests what must be equal in one process and two; the other half is in a child, which is this scenario again.
+// locks has two open files of one process; TestLocks has two processes.
 var locks = scenario("locks", func(c *client) {
 	fd := c.open("f", unix.O_CREAT|unix.O_RDWR)
 	other := c.open("f", unix.O_RDWR)
