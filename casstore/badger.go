@@ -20,6 +20,9 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 			err = fmt.Errorf("badger: %v: %w", r, vfs.ErrCorrupt)
 		}
 	}()
+	if err := verifyTables(dir); err != nil {
+		return nil, err
+	}
 	opt := badger.DefaultOptions(dir).
 		WithSyncWrites(true).
 		WithDetectConflicts(false). // there is one writer
@@ -35,7 +38,7 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 		WithBlockCacheSize(32 << 20).
 		WithIndexCacheSize(32 << 20).
 		WithCompression(options.Snappy).
-		WithChecksumVerificationMode(options.OnTableAndBlockRead).
+		WithChecksumVerificationMode(options.OnBlockRead).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLog{log})
 	db, err = badger.OpenManaged(opt)

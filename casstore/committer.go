@@ -295,6 +295,9 @@ func (v *revision) write() error {
 	if err := s.apply(uint64(v.rev), v.all(), v.head); err != nil {
 		return err
 	}
+	if err := s.witness.write(v.rev); err != nil {
+		s.log.Warn("HEAD not written", "err", err)
+	}
 	s.packEnds = ends
 	s.publish(v.rev) // before its index leaves memory: somebody looks for a chunk in one or the other
 	s.chunks.committed(v.index)

@@ -22,6 +22,9 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
+	if err := s.witness.check(head.rev); err != nil {
+		return errors.Join(err, s.putBack())
+	}
 	if top := vfs.Rev(s.db.MaxVersion()); top > head.rev {
 		s.log.Warn("undoing a revision that a crash has left unfinished", "head", head.rev, "torn", top)
 		if head, err = s.undoTorn(head, top); err != nil {
@@ -35,6 +38,13 @@ func (s *Store) recover() error {
 	defer r.Close()
 	s.packEnds, err = r.packEnds()
 	return err
+}
+
+// putBack closes Badger and leaves its logs as they were found.
+func (s *Store) putBack() error {
+	err := s.db.Close()
+	s.db = nil
+	return errors.Join(err, s.witness.restoreLogs(), s.witness.forgetLogs())
 }
 
 // readHead reads the format and the head, whatever is above the head.

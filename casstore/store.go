@@ -42,15 +42,16 @@ type Options struct {
 
 // Store is an open store. One process has it open; all methods are safe for concurrent use.
 type Store struct {
-	dir   string
-	opt   Options
-	log   *slog.Logger
-	lock  *os.File
-	db    *badger.DB
-	epoch vfs.Epoch
-	packs *pack.Set
-	pool  *writebuf.Pool
-	space *space
+	dir     string
+	opt     Options
+	log     *slog.Logger
+	lock    *os.File
+	witness *witness
+	db      *badger.DB
+	epoch   vfs.Epoch
+	packs   *pack.Set
+	pool    *writebuf.Pool
+	space   *space
 
 	chunks    *chunks
 	flusher   *flusher
@@ -100,10 +101,10 @@ func (s *Store) start() error {
 	if err != nil {
 		return err
 	}
-	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.log); err != nil {
+	if s.witness, err = openWitness(s.dir); err != nil {
 		return err
 	}
-	if err := s.recover(); err != nil {
+	if err := s.openRecords(table); err != nil {
 		return err
 	}
 	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: s.opt.packSize}); err != nil {
@@ -120,6 +121,20 @@ func (s *Store) start() error {
 	s.committer = newCommitter(s, defaulted(s.opt.CommitEvery, defaultCommitEvery))
 	s.collector = newCollector(s)
 	return nil
+}
+
+// openRecords opens Badger and sees that it has everything that was committed.
+func (s *Store) openRecords(table int64) (err error) {
+	if err := s.witness.saveLogs(); err != nil {
+		return err
+	}
+	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.log); err != nil {
+		return err
+	}
+	if err := s.recover(); err != nil {
+		return err
+	}
+	return s.witness.forgetLogs()
 }
 
 const (
@@ -170,7 +185,7 @@ func (s *Store) claim() error {
 func onlyOurs(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch e.Name() {
-		case lockFile, "lost+found", "control.sock", "daemon.log":
+		case lockFile, witnessFile, "lost+found", "control.sock", "daemon.log":
 		default:
 			return false
 		}
@@ -230,6 +245,9 @@ func (s *Store) letGo() error {
 	}
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
+	}
+	if s.witness != nil {
+		errs = append(errs, s.witness.close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -421,8 +421,14 @@ func leaveStaleSocket(t *testing.T, dir string) {
 }
 
 func TestDialOfNoDirectory(t *testing.T) {
-	if _, err := control.Dial(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, control.ErrNoOwner) {
-		t.Errorf("Dial: %v, want ErrNoOwner", err)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, file + "/none", file + "-none"} {
+		if _, err := control.Dial(t.Context(), dir); !errors.Is(err, control.ErrNoOwner) {
+			t.Errorf("Dial %s: %v, want ErrNoOwner", dir, err)
+		}
 	}
 }
 

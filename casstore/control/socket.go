@@ -83,7 +83,7 @@ func dialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, "unix", at.path(SocketName))
 	closeErr := at.close()
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return nil, ErrNoOwner
 	case err != nil:
 		return nil, err
