@@ -205,7 +205,7 @@ func TestOwnerDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := w.Watch(func(vfs.Change) {})
+	stop := w.Watch(nil, func(vfs.Change) {})
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestWatchOrigins(t *testing.T) {
 	store, w, _ := openRemote(t)
 	type mine struct{ n int }
 	changes := make(chan vfs.Change, 16)
-	stop := w.Watch(func(c vfs.Change) {
+	stop := w.Watch(nil, func(c vfs.Change) {
 		if c.Kind == vfs.ChangeEntry {
 			changes <- c
 		}
@@ -302,7 +302,7 @@ func TestManyWatches(t *testing.T) {
 	_, w, _ := openRemote(t)
 	var stops []func()
 	for range 8 {
-		stops = append(stops, w.Watch(func(vfs.Change) {}))
+		stops = append(stops, w.Watch(nil, func(vfs.Change) {}))
 	}
 	stops[0]()
 	if err := w.Close(); err != nil {

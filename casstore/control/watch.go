@@ -48,7 +48,7 @@ func (q *changeQueue[T]) take() (c []T, ok bool) {
 // has begun.
 func watch(ctx context.Context, i *invocation, h *handle, _ *request, _ *reply) error {
 	q := newChangeQueue[change]()
-	stop := h.Watch(func(c vfs.Change) { q.put(i.session.wireChange(c)) })
+	stop := h.Watch(nil, func(c vfs.Change) { q.put(i.session.wireChange(c)) })
 	defer stop()
 	if err := i.part(&reply{}); err != nil {
 		return err

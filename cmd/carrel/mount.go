@@ -88,7 +88,7 @@ func (p *program) mount(c *cli.Context) error {
 	}
 	err = p.mountHowever(c.Context, j)
 	if err != nil && made {
-		err = errors.Join(err, os.Remove(j.mount.Dir))
+		_ = os.Remove(j.mount.Dir) // it stays when somebody uses it meanwhile
 	}
 	return err
 }

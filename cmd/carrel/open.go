@@ -74,7 +74,7 @@ type opened struct {
 
 // open finds the owner of the store, or becomes it. create makes a store that is not there.
 func (p *program) open(ctx context.Context, dir string, create bool) (*opened, error) {
-	deadline := time.Now().Add(ownerPatience)
+	deadline := time.Now().Add(p.patience)
 	for {
 		c, err := control.Dial(ctx, dir)
 		if err == nil {

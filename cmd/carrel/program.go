@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -20,11 +21,14 @@ type program struct {
 	stderr io.Writer
 	screen bool // stdout is a terminal
 	talk   bool // stderr is a terminal: progress bars are welcome
+
+	patience time.Duration // ownerPatience
 }
 
 func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
 	return &program{
 		stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, screen: isTerminal(stdout), talk: isTerminal(stderr),
+		patience: ownerPatience,
 	}
 }
 

@@ -60,7 +60,7 @@ type Sink interface {
 type Report struct {
 	Entries uint64 `json:"entries"` // nodes, names of hard links among them
 	Files   uint64 `json:"files"`   // regular files, each once
-	Bytes   uint64 `json:"bytes"`   // of file content, holes not counted
+	Bytes   uint64 `json:"bytes"`   // of file content that were read; holes only where the source gives them as zeros
 }
 
 // Copy moves a tree. progress, unless nil, hears of every piece. On an error the report says what had been moved.

@@ -49,7 +49,7 @@ func (w Walker) FindNoFollow(ctx context.Context, path string) (Node, error) {
 func (w Walker) Place(ctx context.Context, path string) (Place, error) {
 	dir, name := split(path)
 	if err := vfs.CheckName(name); err != nil {
-		return Place{}, fmt.Errorf("%q: %w", path, err)
+		return Place{}, fail(path, err)
 	}
 	node, err := w.walk(ctx, dir, true)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w Walker) root() vfs.Ino {
 func (w Walker) walk(ctx context.Context, path string, follow bool) (Node, error) {
 	at, err := w.start(ctx)
 	if err != nil {
-		return Node{}, fmt.Errorf("%q: %w", path, err)
+		return Node{}, fail(path, err)
 	}
 	rest, links := path, 0
 	for {
@@ -92,7 +92,7 @@ func (w Walker) walk(ctx context.Context, path string, follow bool) (Node, error
 		}
 		to, err := w.step(ctx, at, name)
 		if err != nil {
-			return Node{}, fmt.Errorf("%q: %w", path, err)
+			return Node{}, fail(path, err)
 		}
 		if to.Attr.Type == vfs.TypeSymlink && (more || follow) {
 			if links++; links > maxSymlinks {
@@ -100,11 +100,11 @@ func (w Walker) walk(ctx context.Context, path string, follow bool) (Node, error
 			}
 			target, err := w.Tree.Readlink(ctx, to.Attr.Ino)
 			if err != nil {
-				return Node{}, fmt.Errorf("%q: %w", path, err)
+				return Node{}, fail(path, err)
 			}
 			if strings.HasPrefix(target, "/") {
 				if at, err = w.start(ctx); err != nil {
-					return Node{}, fmt.Errorf("%q: %w", path, err)
+					return Node{}, fail(path, err)
 				}
 			}
 			rest = target + after
@@ -126,6 +126,16 @@ func next(path string) (name, after string, more bool) {
 		return path, "", false
 	}
 	return path[:i], path[i:], strings.Trim(path[i:], "/") != ""
+}
+
+// fail names the path. What a tree says of a name it cannot find speaks of inode numbers, which tell a person nothing.
+func fail(path string, err error) error {
+	for _, plain := range []error{vfs.ErrNotExist, vfs.ErrNotDir, vfs.ErrNameTooLong, vfs.ErrInvalid} {
+		if errors.Is(err, plain) {
+			err = plain
+		}
+	}
+	return fmt.Errorf("%q: %w", path, err)
 }
 
 func (w Walker) start(ctx context.Context) (Node, error) {

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"github.com/carrelfs/carrel/cmd/carrel/daemon"
+	"github.com/carrelfs/carrel/fusefs"
+)
+
+func TestMain(m *testing.M) {
+	fusefs.HelperMain()
+	testscript.Main(m, map[string]func(){"carrel": main})
+}
+
+// The scripts run the program as people do: a process for each command, real stores, real mounts.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("CARREL_STORE", filepath.Join(env.WorkDir, "store"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("TZ", "UTC")
+			env.Setenv("LONG", strings.Repeat("n", 256))
+			env.Defer(func() { cleanUp(t, env.WorkDir) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "eventually": eventually, "daemon": signalDaemon, "kill-both": killBoth, "flip": flip, "truncate": truncate,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+// cleanUp takes away what a failed script left mounted.
+func cleanUp(t *testing.T, dir string) {
+	entries, err := daemon.Entries()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Dir, dir+"/") {
+			if err := unix.Unmount(e.Dir, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// exits runs a program and requires an exit status: exits 2 carrel ls
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARGUMENTS")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// scriptPatience is how long a script waits for what another process does.
+const scriptPatience = 30 * time.Second
+
+// eventually runs a program until it succeeds: what it waits for is done by other processes.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	for deadline := time.Now().Add(scriptPatience); ; {
+		err := ts.Exec(args[0], args[1:]...)
+		if (err == nil) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("not within %v: %q: %v", scriptPatience, args, err)
+		}
+	}
+}
+
+// signalDaemon sends a signal to the daemon that a mount's store is served by: daemon kill MNT
+func signalDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: daemon kill|term|supervisor-term|supervisor-kill DIR")
+	}
+	pid := daemonOf(ts, ts.MkAbs(args[1]))
+	signals := map[string]unix.Signal{
+		"kill": unix.SIGKILL, "term": unix.SIGTERM, "supervisor-term": unix.SIGTERM, "supervisor-kill": unix.SIGKILL,
+	}
+	if strings.HasPrefix(args[0], "supervisor-") {
+		pid = parentOf(ts, pid)
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	ts.Check(err)
+	ts.Check(unix.Kill(pid, signals[args[0]]))
+	ts.Check(waitForProcess(process))
+	ts.Check(unix.Close(process))
+}
+
+// killBoth kills a daemon and its supervisor, stopping that one first so that it cannot start another.
+func killBoth(ts *testscript.TestScript, neg bool, args []string) {
+	pid := daemonOf(ts, ts.MkAbs(args[0]))
+	for _, p := range []int{parentOf(ts, pid), pid} {
+		process, err := unix.PidfdOpen(p, 0)
+		ts.Check(err)
+		ts.Check(unix.Kill(p, unix.SIGSTOP))
+		defer func() {
+			ts.Check(unix.Kill(p, unix.SIGKILL))
+			ts.Check(waitForProcess(process))
+			ts.Check(unix.Close(process))
+		}()
+	}
+}
+
+func daemonOf(ts *testscript.TestScript, dir string) int {
+	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	ts.Check(err)
+	for _, p := range procs {
+		line, err := os.ReadFile(p)
+		args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+		if err == nil && len(args) > 2 && args[0] == "carrel" && args[1] == "daemon" && args[len(args)-1] == dir {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+			ts.Check(err)
+			return pid
+		}
+	}
+	ts.Fatalf("no daemon has started with %s", dir)
+	return 0
+}
+
+func parentOf(ts *testscript.TestScript, pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	ts.Check(err)
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	parent, err := strconv.Atoi(strings.Fields(rest)[1])
+	ts.Check(err)
+	return parent
+}
+
+// flip inverts the byte in the middle of every file that a pattern matches.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if neg || len(files) == 0 {
+		ts.Fatalf("no file matches %s", args[0])
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		ts.Check(err)
+		b[len(b)/2] ^= 0xff
+		ts.Check(os.WriteFile(name, b, 0o600))
+	}
+}
+
+// truncate cuts a file to a number of bytes.
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
