@@ -1,9 +1,12 @@
 package fusefs
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,6 +37,10 @@ var costs = scenario("costs", func(c *client) {
 	c.turn("missing again")
 	c.names("dir")
 	c.turn("list")
+	for i, name := range c.names("full") {
+		c.size("full/"+name, int64(i))
+	}
+	c.turn("list and stat")
 	c.names("dir")
 	c.turn("list again")
 	c.must(os.Remove("f"))
@@ -42,6 +49,12 @@ var costs = scenario("costs", func(c *client) {
 
 func TestCosts(t *testing.T) {
 	m := mount(t, nil, Options{})
+	m.fresh(t, "full")
+	f := foreigner{t, m.tree, t.Context()}
+	for i := range 20 {
+		f.put(f.ino(vfs.RootIno, "full"), fmt.Sprintf("f%02d", i), strings.Repeat("x", i))
+	}
+	m.settle(t)
 	c := m.start(t, 0, "", costs)
 	c.expect("begin")
 	for _, step := range []struct {
@@ -56,6 +69,7 @@ func TestCosts(t *testing.T) {
 		{"missing", 1},
 		{"missing again", 0},
 		{"list", 2},
+		{"list and stat", 5}, // LOOKUP of the directory and a file, READDIRPLUS, READDIR or both
 		{"list again", 0},
 		{"remove", 4},
 	} {

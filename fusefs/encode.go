@@ -67,6 +67,9 @@ func appendAttrOut(b []byte, a *vfs.Attr) []byte {
 	return appendAttr(b, a)
 }
 
+// entryOutSize is the length of a fuse_entry_out.
+const entryOutSize = 128
+
 // appendEntryOut appends a fuse_entry_out, which answers whatever makes or finds a name. Node ids are inode numbers;
 // these are never used twice, so the generation is constant. Inode 0 says that the name is missing and stays so.
 func appendEntryOut(b []byte, a *vfs.Attr) []byte {

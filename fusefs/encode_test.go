@@ -94,7 +94,7 @@ func TestEncode(t *testing.T) {
 	checkFields(t, b, 16, sampleFields)
 
 	b = appendEntryOut(nil, &sample)
-	if len(b) != 128 {
+	if len(b) != entryOutSize {
 		t.Errorf("fuse_entry_out has %d bytes", len(b))
 	}
 	checkFields(t, b, 0, []field{
@@ -228,6 +228,15 @@ func TestLayout(t *testing.T) {
 	}
 	if rawLayout.body(&fuse.Header{}) != nil || rawLayout.device(&fuse.Conn{}) != -1 {
 		t.Error("nothing is taken for something")
+	}
+}
+
+func TestInitFlags(t *testing.T) {
+	m := mount(t, nil, Options{})
+	want := fuse.InitDoReaddirplus | fuse.InitReaddirplusAuto | fuse.InitExportSupport | fuse.InitCacheSymlinks |
+		fuse.InitHandleKillPrivV2 | fuse.InitAsyncRead | fuse.InitBigWrites
+	if got := m.conn.Features(); got&want != want {
+		t.Errorf("negotiated %v, want %v", got, want)
 	}
 }
 

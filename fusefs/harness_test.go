@@ -155,8 +155,8 @@ type tap struct {
 	heard sync.Map // origin → chan struct{}
 }
 
-func (t *tap) Watch(f func(vfs.Change)) (stop func()) {
-	return t.Tree.Watch(func(c vfs.Change) {
+func (t *tap) Watch(skip any, f func(vfs.Change)) (stop func()) {
+	return t.Tree.Watch(skip, func(c vfs.Change) {
 		f(c)
 		if heard, ok := t.heard.LoadAndDelete(c.Origin); ok {
 			close(heard.(chan struct{}))

@@ -91,7 +91,7 @@ func Mount(dir string, tree vfs.Tree, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := newServer(conn, dir, tree, o.Logger)
-	stop := tree.Watch(s.notes.changed)
+	stop := tree.Watch(s, s.notes.changed)
 	s.loop.start()
 	go s.end(stop)
 	return s, nil
@@ -223,6 +223,9 @@ func connect(dir string, o Options) (*fuse.Conn, error) {
 	options := []fuse.MountOption{
 		fuse.FSName(o.Name), fuse.Subtype("carrel"), fuse.DefaultPermissions(),
 		fuse.AsyncRead(), fuse.MaxReadahead(maxReadahead), fuse.CacheSymlinks(), fuse.HandleKillPriv(),
+	}
+	if rawLayout.ok {
+		options = append(options, initFlags(fuse.InitDoReaddirplus|fuse.InitReaddirplusAuto|fuse.InitExportSupport))
 	}
 	if o.AllowOther {
 		options = append(options, fuse.AllowOther())

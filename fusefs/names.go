@@ -10,13 +10,32 @@ import (
 )
 
 // lookup answers LOOKUP. A missing name is an answer, not an error, so that the kernel keeps it.
+//
+// The kernel asks for "." and ".." of an inode that it has from a file handle (open_by_handle_at(2)).
 func (w *worker) lookup(r *fuse.LookupRequest) error {
+	switch r.Name {
+	case ".":
+		return w.entry(w.srv.tree.Stat(w.call, vfs.Ino(r.Node)))
+	case "..":
+		return w.parent(vfs.Ino(r.Node))
+	}
 	a, err := w.srv.tree.Lookup(w.call, vfs.Ino(r.Node), r.Name)
 	if errors.Is(err, vfs.ErrNotExist) {
 		w.out = appendEntryOut(w.out, &vfs.Attr{})
 		return nil
 	}
 	return w.entry(a, err)
+}
+
+func (w *worker) parent(dir vfs.Ino) error {
+	a, err := w.srv.tree.Stat(w.call, dir)
+	switch {
+	case err != nil:
+		return err
+	case a.Parent == 0:
+		return syscall.ESTALE // not a directory, or one that was removed
+	}
+	return w.entry(w.srv.tree.Stat(w.call, a.Parent))
 }
 
 // What an open file is like (FOPEN_ of <linux/fuse.h>).

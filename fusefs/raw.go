@@ -19,6 +19,7 @@ import (
 //	fd:   write replies ourselves          replies are copied through ReadRequest.Respond, and a reply that the
 //	                                       kernel no longer wants is not noticed
 //	fd:   FUSE_NOTIFY_INC_EPOCH            the queue of notifications grows instead of collapsing
+//	init: flags without an option          READDIRPLUS and file handles are not negotiated
 
 // layout holds the offsets of the library's private fields, or ok false.
 type layout struct {
@@ -77,6 +78,18 @@ func (l layout) device(c *fuse.Conn) int {
 		return -1
 	}
 	return int(dev.Fd())
+}
+
+// initFlags returns an option of Mount that asks the kernel for features which the library has no option for. An option
+// is a function of a type that cannot be named, so it is made by reflection.
+func initFlags(flags fuse.InitFlags) fuse.MountOption {
+	set := func(args []reflect.Value) []reflect.Value {
+		if f := args[0].Elem().FieldByName("initFlags"); f.IsValid() && f.Type() == reflect.TypeFor[fuse.InitFlags]() {
+			*(*fuse.InitFlags)(unsafe.Pointer(f.UnsafeAddr())) |= flags
+		}
+		return []reflect.Value{reflect.Zero(reflect.TypeFor[error]())}
+	}
+	return reflect.MakeFunc(reflect.TypeFor[fuse.MountOption](), set).Interface().(fuse.MountOption)
 }
 
 // outHeaderSize is the length of fuse_out_header: length, error, unique.

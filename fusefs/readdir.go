@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"math"
 	"syscall"
 
 	"bazil.org/fuse"
@@ -13,24 +14,26 @@ const (
 	dotDotOffset vfs.Offset = 2
 )
 
-// readdir answers READDIR: as many names as fit, from an offset on. There is no state of an open directory: the offsets
-// stay good.
+// readdir answers READDIR.
 func (w *worker) readdir(r *fuse.ReadRequest) error {
-	if r.Size < 0 || r.Size > maxData || r.Offset < 0 {
+	if r.Size < 0 || r.Offset < 0 {
 		return syscall.EINVAL
 	}
-	dir, after := vfs.Ino(r.Node), vfs.Offset(r.Offset)
-	w.room(r.Size)
-	w.use(0)
-	add := func(d vfs.Dirent) bool {
-		if len(w.out)-outHeaderSize+direntSize(d.Name) > r.Size {
-			return false
-		}
-		w.out = appendDirent(w.out, d)
-		return true
+	return w.list(vfs.Ino(r.Node), uint64(r.Offset), uint32(r.Size), w.direntOnly)
+}
+
+// list fills the reply with as many entries of dir as fit into size, from an offset on. There is no state of an open
+// directory: offsets stay good. add appends one entry, or reports that there is no room for it in as many bytes.
+func (w *worker) list(dir vfs.Ino, off uint64, size uint32, add func(d vfs.Dirent, room int) bool) error {
+	if size > maxData || off > math.MaxInt64 {
+		return syscall.EINVAL
 	}
+	w.room(int(size))
+	w.use(0)
+	fits := func(d vfs.Dirent) bool { return add(d, outHeaderSize+int(size)-len(w.out)) }
+	after := vfs.Offset(off)
 	if after < dotDotOffset {
-		full, err := w.dots(dir, after, add)
+		full, err := w.dots(dir, after, fits)
 		if full || err != nil {
 			return err
 		}
@@ -38,17 +41,43 @@ func (w *worker) readdir(r *fuse.ReadRequest) error {
 	if after < vfs.FirstOffset {
 		after = 0
 	}
-	return w.srv.tree.ReadDir(w.call, dir, after, add)
+	return w.srv.tree.ReadDir(w.call, dir, after, fits)
 }
 
 // dots adds "." and "..", and reports whether the reply is full.
-func (w *worker) dots(dir vfs.Ino, after vfs.Offset, add func(vfs.Dirent) bool) (full bool, err error) {
+func (w *worker) dots(dir vfs.Ino, after vfs.Offset, fits func(vfs.Dirent) bool) (full bool, err error) {
 	a, err := w.srv.tree.Stat(w.call, dir)
 	if err != nil {
 		return false, err
 	}
-	if after < dotOffset && !add(vfs.Dirent{Name: ".", Ino: dir, Type: vfs.TypeDir, Offset: dotOffset}) {
+	if after < dotOffset && !fits(vfs.Dirent{Name: ".", Ino: dir, Type: vfs.TypeDir, Offset: dotOffset}) {
 		return true, nil
 	}
-	return !add(vfs.Dirent{Name: "..", Ino: a.Parent, Type: vfs.TypeDir, Offset: dotDotOffset}), nil
+	return !fits(vfs.Dirent{Name: "..", Ino: a.Parent, Type: vfs.TypeDir, Offset: dotDotOffset}), nil
+}
+
+func (w *worker) direntOnly(d vfs.Dirent, room int) bool {
+	if direntSize(d.Name) > room {
+		return false
+	}
+	w.out = appendDirent(w.out, d)
+	return true
+}
+
+// direntPlus appends a fuse_direntplus, which has the attributes as well: with it the kernel need not look names up one
+// by one, at ten times the price. It asks for them while it sees that they are used. "." and ".." are not looked up,
+// and neither is what has just gone; both have node 0.
+func (w *worker) direntPlus(d vfs.Dirent, room int) bool {
+	if entryOutSize+direntSize(d.Name) > room {
+		return false
+	}
+	var a vfs.Attr
+	if d.Offset >= vfs.FirstOffset {
+		var err error
+		if a, err = w.srv.tree.Stat(w.call, d.Ino); err == nil {
+			w.hold(a.Ino)
+		}
+	}
+	w.out = appendDirent(appendEntryOut(w.out, &a), d)
+	return true
 }

@@ -13,6 +13,8 @@ const (
 	opRename2 = 45
 	opLseek   = 46
 	opSyncFS  = 50
+
+	opReaddirPlus = 44 // known to the library, but not decoded
 )
 
 // unrecognized handles requests that the library does not know. ENOSYS makes the kernel do without: STATX becomes
@@ -23,6 +25,8 @@ func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 		return syscall.ENOSYS
 	}
 	switch r.Opcode {
+	case opReaddirPlus:
+		return w.readdirPlus(vfs.Ino(r.Node), body)
 	case opRename2:
 		return w.rename2(vfs.Ino(r.Node), body)
 	case opLseek:
@@ -32,6 +36,14 @@ func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 		return w.srv.tree.Sync(w.call)
 	}
 	return syscall.ENOSYS
+}
+
+// readdirPlus takes a fuse_read_in apart: handle, offset, size.
+func (w *worker) readdirPlus(dir vfs.Ino, body []byte) error {
+	if len(body) < 20 {
+		return syscall.EIO
+	}
+	return w.list(dir, order.Uint64(body[8:]), order.Uint32(body[16:]), w.direntPlus)
 }
 
 // Flags of renameat2(2).

@@ -21,8 +21,8 @@ type worker struct {
 
 	// The reply under construction. Its first outHeaderSize bytes are the header's. The memory is used again.
 	out      []byte
-	held     vfs.Ino // the inode that the reply gives to the kernel, or zero
-	changes  uint64  // foreign changes heard of before the request was handled
+	held     []vfs.Ino // the inodes that the reply gives to the kernel
+	changes  uint64    // foreign changes heard of before the request was handled
 	answered bool
 }
 
@@ -50,19 +50,25 @@ func (w *worker) room(n int) []byte {
 // use makes the first n bytes of room the reply.
 func (w *worker) use(n int) { w.out = w.out[:outHeaderSize+n] }
 
-// entry makes a the reply of a request that finds or makes a name. If the tree was changed by others meanwhile, a may
-// be older than a notification that the kernel has ignored, not knowing the inode; so it is sent once more.
+// entry makes a the reply of a request that finds or makes a name.
 func (w *worker) entry(a vfs.Attr, err error) error {
 	if err != nil {
 		return err
 	}
-	w.srv.holds.take(a.Ino)
-	w.held = a.Ino
-	if w.srv.notes.changes.Load() != w.changes {
-		w.srv.notes.data(a.Ino)
-	}
+	w.hold(a.Ino)
 	w.out = appendEntryOut(w.out, &a)
 	return nil
+}
+
+// hold is to be called for each inode that a reply gives to the kernel, after its attributes were read. If the tree was
+// changed by others meanwhile, they may be older than a notification that the kernel has ignored, not knowing the inode;
+// so it is sent once more.
+func (w *worker) hold(ino vfs.Ino) {
+	w.srv.holds.take(ino)
+	w.held = append(w.held, ino)
+	if w.srv.notes.changes.Load() != w.changes {
+		w.srv.notes.data(ino)
+	}
 }
 
 // attr makes a the reply of a request for attributes.
@@ -76,7 +82,7 @@ func (w *worker) attr(a vfs.Attr, err error) error {
 
 // handle has one request handled and answers it, whatever happens.
 func (w *worker) handle(req fuse.Request) {
-	w.out, w.held, w.answered = w.out[:outHeaderSize], 0, false
+	w.out, w.held, w.answered = w.out[:outHeaderSize], w.held[:0], false
 	w.changes = w.srv.notes.changes.Load()
 	w.srv.requests.Add(1)
 	defer w.rescue(req)
@@ -95,8 +101,10 @@ func (w *worker) answer(req fuse.Request, err error) {
 	} else {
 		sent = w.srv.wire.reply(req.Hdr(), w.out)
 	}
-	if w.held != 0 && (err != nil || sent != nil) {
-		w.srv.holds.give(w.held, 1)
+	if err != nil || sent != nil {
+		for _, ino := range w.held {
+			w.srv.holds.give(ino, 1)
+		}
 	}
 	if sent != nil {
 		w.srv.log.Debug("the kernel did not take a reply", "op", opName(req), "err", sent)
