@@ -24,14 +24,24 @@ type watchers struct {
 
 type watcher struct {
 	f       func(vfs.Change)
+	skip    any        // the origin whose changes are left out, or nil
 	calling sync.Mutex // held while f runs
 	stopped bool       // guarded by calling
 }
 
 func (ws *watchers) none() bool { return ws.count.Load() == 0 }
 
-func (ws *watchers) add(f func(vfs.Change)) (stop func()) {
-	w := &watcher{f: f}
+// wanted reports whether anybody watches for changes of an origin: a goroutine that need not be woken costs nothing.
+func (ws *watchers) wanted(origin any) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return slices.ContainsFunc(ws.list, func(w *watcher) bool { return w.wants(origin) })
+}
+
+func (w *watcher) wants(origin any) bool { return w.skip == nil || w.skip != origin }
+
+func (ws *watchers) add(skip any, f func(vfs.Change)) (stop func()) {
+	w := &watcher{f: f, skip: skip}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.wake == nil {
@@ -109,7 +119,7 @@ func (ws *watchers) next(done chan struct{}) ([]vfs.Change, []*watcher) {
 func (w *watcher) call(c vfs.Change) {
 	w.calling.Lock()
 	defer w.calling.Unlock()
-	if !w.stopped {
+	if !w.stopped && w.wants(c.Origin) {
 		w.f(c)
 	}
 }

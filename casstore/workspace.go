@@ -351,7 +351,7 @@ func (w *Workspace) read(r *reader, m *miss) (apply func(), err error) {
 func (w *Workspace) now() vfs.Time { return w.store.now() }
 
 // Watch implements vfs.Tree.
-func (w *Workspace) Watch(f func(vfs.Change)) (stop func()) { return w.watch.add(f) }
+func (w *Workspace) Watch(skip any, f func(vfs.Change)) (stop func()) { return w.watch.add(skip, f) }
 
 // notify records a change for the watchers. The lock is held, so changes are in the order in which they became visible.
 func (w *Workspace) notify(ctx context.Context, c vfs.Change) {
@@ -359,7 +359,9 @@ func (w *Workspace) notify(ctx context.Context, c vfs.Change) {
 		return
 	}
 	c.Origin = vfs.OriginOf(ctx)
-	w.watch.send(c)
+	if w.watch.wanted(c.Origin) {
+		w.watch.send(c)
+	}
 }
 
 // Fsync implements vfs.Tree.

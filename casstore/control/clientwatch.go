@@ -19,7 +19,7 @@ type watcher struct {
 
 // Watch returns when the owner has begun to watch, so that no change which the caller then makes is missed. When the
 // connection ends, so do the changes.
-func (t *tree) Watch(f func(vfs.Change)) (stop func()) {
+func (t *tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{tree: t, queue: newChangeQueue[change](), ended: make(chan struct{}), cancel: cancel}
 	t.mu.Lock()
@@ -33,7 +33,7 @@ func (t *tree) Watch(f func(vfs.Change)) (stop func()) {
 		first()
 		close(w.ended)
 	})
-	w.runs.Go(func() { w.deliver(ctx, f) })
+	w.runs.Go(func() { w.deliver(ctx, skip, f) })
 	<-begun
 	return w.stop
 }
@@ -61,7 +61,7 @@ func (w *watcher) stream(ctx context.Context, first func()) {
 }
 
 // deliver calls f for the changes as they come, and for those that are queued when the stream ends.
-func (w *watcher) deliver(ctx context.Context, f func(vfs.Change)) {
+func (w *watcher) deliver(ctx context.Context, skip any, f func(vfs.Change)) {
 	for {
 		last := false
 		select {
@@ -78,7 +78,9 @@ func (w *watcher) deliver(ctx context.Context, f func(vfs.Change)) {
 			if ctx.Err() != nil {
 				return
 			}
-			f(vfs.Change{Kind: c.Kind, Ino: c.Ino, Dir: c.Dir, Name: c.Name, Origin: w.tree.client.originOf(c.Origin)})
+			if o := w.tree.client.originOf(c.Origin); skip == nil || skip != o {
+				f(vfs.Change{Kind: c.Kind, Ino: c.Ino, Dir: c.Dir, Name: c.Name, Origin: o})
+			}
 		}
 		if last {
 			return

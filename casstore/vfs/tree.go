@@ -90,7 +90,8 @@ type Tree interface {
 	Release(ino Ino, n uint64)
 
 	// Watch calls f for every change, from whatever caller, in the order in which they became visible, with no lock
-	// held, from one goroutine. f must not block for long and may call the tree. stop returns when f will not be
-	// called again; it must not be called from f.
-	Watch(f func(Change)) (stop func())
+	// held, from one goroutine. Changes whose origin is skip, when that is not nil, are left out: they cost no wake-up.
+	// f must not block for long and may call the tree. stop returns when f will not be called again; it must not be
+	// called from f.
+	Watch(skip any, f func(Change)) (stop func())
 }

@@ -22,6 +22,7 @@ var watchBehaviours = []behaviour{
 	{"InOrder", watchInOrder},
 	{"AfterItIsVisible", watchAfterItIsVisible},
 	{"ReplayGivesTheTree", watchReplayGivesTheTree},
+	{"LeavesOutSkipped", watchLeavesOutSkipped},
 	{"EveryWatcherHearsAll", everyWatcherHearsAll},
 	{"WatcherMayCallTheTree", watcherMayCallTheTree},
 	{"WatcherHoldsNobodyUp", watcherHoldsNobodyUp},
@@ -44,9 +45,12 @@ type recorder struct {
 	more    chan struct{} // holds a token after a change came in
 }
 
-func (s *suite) watch() *recorder {
+func (s *suite) watch() *recorder { return s.watchOthers(nil) }
+
+// watchOthers leaves out the changes of an origin.
+func (s *suite) watchOthers(skip any) *recorder {
 	r := &recorder{suite: s, more: make(chan struct{}, 1)}
-	r.stop = s.tree.Watch(r.record)
+	r.stop = s.tree.Watch(skip, r.record)
 	s.Cleanup(r.stop)
 	return r
 }
@@ -223,6 +227,28 @@ func watchTellsOrigin(s *suite) {
 	}
 }
 
+func watchLeavesOutSkipped(s *suite) {
+	type caller string
+	r := s.watchOthers(caller("a"))
+	for _, origin := range []caller{"a", "b"} {
+		ctx := vfs.WithOrigin(s.ctx(), origin)
+		_, err := s.tree.Create(ctx, s.dir, "by "+string(origin), fileNode)
+		s.ok(err)
+	}
+	heard := 0
+	for _, c := range r.take() {
+		if c.Origin == caller("a") {
+			s.Errorf("change %+v was to be left out", c)
+		}
+		if c.Origin == caller("b") {
+			heard++
+		}
+	}
+	if heard == 0 {
+		s.Errorf("nothing was heard of another origin")
+	}
+}
+
 func watchTellsNothingOfWhatFailed(s *suite) {
 	d := s.mkdir(s.dir, "d").Ino
 	s.create(d, "f")
@@ -258,7 +284,7 @@ func watchInOrder(s *suite) {
 func watchAfterItIsVisible(s *suite) {
 	var heard atomic.Int32
 	done := make(chan struct{})
-	stop := s.tree.Watch(func(c vfs.Change) {
+	stop := s.tree.Watch(nil, func(c vfs.Change) {
 		if c.Kind != vfs.ChangeEntry || c.Dir != s.dir {
 			return
 		}
@@ -371,7 +397,7 @@ func everyWatcherHearsAll(s *suite) {
 
 func watcherMayCallTheTree(s *suite) {
 	done := make(chan error, 1)
-	stop := s.tree.Watch(func(c vfs.Change) {
+	stop := s.tree.Watch(nil, func(c vfs.Change) {
 		if c.Kind == vfs.ChangeEntry && c.Name == "from outside" {
 			_, err := s.tree.Create(s.ctx(), s.dir, "from within", fileNode)
 			done <- err
@@ -390,7 +416,7 @@ func watcherMayCallTheTree(s *suite) {
 func watcherHoldsNobodyUp(s *suite) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	stop := s.tree.Watch(func(vfs.Change) {
+	stop := s.tree.Watch(nil, func(vfs.Change) {
 		once.Do(func() {
 			close(entered)
 			<-release
@@ -411,7 +437,7 @@ func watcherHoldsNobodyUp(s *suite) {
 func watchStopStops(s *suite) {
 	var stopped atomic.Bool
 	heard := make(chan struct{}, 1)
-	stop := s.tree.Watch(func(vfs.Change) {
+	stop := s.tree.Watch(nil, func(vfs.Change) {
 		if stopped.Load() {
 			s.Error("a watcher was called after it was stopped")
 		}
@@ -439,7 +465,7 @@ func watchStopWaits(s *suite) {
 	entered := make(chan struct{})
 	var once sync.Once
 	var left atomic.Bool
-	stop := s.tree.Watch(func(vfs.Change) {
+	stop := s.tree.Watch(nil, func(vfs.Change) {
 		once.Do(func() {
 			close(entered)
 			for range 200 { // long enough for a stop that does not wait to return

@@ -11,6 +11,7 @@ import (
 // the tree, and no change may be lost.
 type watcher struct {
 	f    func(vfs.Change)
+	skip any           // the origin whose changes are left out, or nil
 	wake *sync.Cond    // on Tree.mu: queue or stopped has changed
 	done chan struct{} // closed when f will not be called again
 
@@ -19,8 +20,8 @@ type watcher struct {
 }
 
 // Watch implements [vfs.Tree]. What is queued when stop is called is not delivered.
-func (t *Tree) Watch(f func(vfs.Change)) (stop func()) {
-	w := &watcher{f: f, wake: sync.NewCond(&t.mu), done: make(chan struct{})}
+func (t *Tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
+	w := &watcher{f: f, skip: skip, wake: sync.NewCond(&t.mu), done: make(chan struct{})}
 	t.mu.Lock()
 	t.watchers = append(t.watchers, w)
 	t.mu.Unlock()
@@ -39,6 +40,9 @@ func (t *Tree) Watch(f func(vfs.Change)) (stop func()) {
 func (e *edit) emit(c vfs.Change) {
 	c.Origin = e.origin
 	for _, w := range e.watchers {
+		if w.skip != nil && w.skip == c.Origin {
+			continue
+		}
 		w.queue = append(w.queue, c)
 		w.wake.Signal()
 	}
