@@ -29,18 +29,18 @@ func (t *tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
 	begun := make(chan struct{})
 	first := sync.OnceFunc(func() { close(begun) })
 	w.runs.Go(func() {
-		w.stream(ctx, first)
+		w.stream(ctx, skip, first)
 		first()
 		close(w.ended)
 	})
-	w.runs.Go(func() { w.deliver(ctx, skip, f) })
+	w.runs.Go(func() { w.deliver(ctx, f) })
 	<-begun
 	return w.stop
 }
 
 // stream holds the call open until it is cancelled or the connection ends. Its error says no more than that, and the
 // next call on the tree reports it.
-func (w *watcher) stream(ctx context.Context, first func()) {
+func (w *watcher) stream(ctx context.Context, skip any, first func()) {
 	part := func(r *reply) {
 		first()
 		if len(r.Changes) > 0 {
@@ -48,7 +48,10 @@ func (w *watcher) stream(ctx context.Context, first func()) {
 		}
 	}
 	c := w.tree.client
-	id, k, err := c.begin(ctx, callWatch, &request{Tree: w.tree.n}, &reply{}, part)
+	c.mu.Lock()
+	skipped := c.originLocked(skip)
+	c.mu.Unlock()
+	id, k, err := c.begin(ctx, callWatch, &request{Tree: w.tree.n, N: skipped}, &reply{}, part)
 	if err != nil {
 		return
 	}
@@ -60,8 +63,9 @@ func (w *watcher) stream(ctx context.Context, first func()) {
 	}
 }
 
-// deliver calls f for the changes as they come, and for those that are queued when the stream ends.
-func (w *watcher) deliver(ctx context.Context, skip any, f func(vfs.Change)) {
+// deliver calls f for the changes as they come, and for those that are queued when the stream ends. The owner leaves out
+// what is to be skipped.
+func (w *watcher) deliver(ctx context.Context, f func(vfs.Change)) {
 	for {
 		last := false
 		select {
@@ -78,9 +82,7 @@ func (w *watcher) deliver(ctx context.Context, skip any, f func(vfs.Change)) {
 			if ctx.Err() != nil {
 				return
 			}
-			if o := w.tree.client.originOf(c.Origin); skip == nil || skip != o {
-				f(vfs.Change{Kind: c.Kind, Ino: c.Ino, Dir: c.Dir, Name: c.Name, Origin: o})
-			}
+			f(vfs.Change{Kind: c.Kind, Ino: c.Ino, Dir: c.Dir, Name: c.Name, Origin: w.tree.client.originOf(c.Origin)})
 		}
 		if last {
 			return

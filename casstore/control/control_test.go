@@ -298,6 +298,31 @@ func TestWatchOrigins(t *testing.T) {
 	}
 }
 
+// A watcher is not told of the changes that it skips.
+func TestWatchSkips(t *testing.T) {
+	_, w, _ := openRemote(t)
+	type who string
+	names := make(chan string, 16)
+	stop := w.Watch(who("me"), func(c vfs.Change) {
+		if c.Kind == vfs.ChangeEntry {
+			names <- c.Name
+		}
+	})
+	defer stop()
+	for i, origin := range []any{who("me"), who("you"), who("me"), nil} {
+		ctx := t.Context()
+		if origin != nil {
+			ctx = vfs.WithOrigin(ctx, origin)
+		}
+		if _, err := w.Create(ctx, vfs.RootIno, fmt.Sprint(i), vfs.NewNode{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first, second := <-names, <-names; first != "1" || second != "3" {
+		t.Errorf("told of %q and %q, want 1 and 3", first, second)
+	}
+}
+
 func TestManyWatches(t *testing.T) {
 	_, w, _ := openRemote(t)
 	var stops []func()

@@ -33,7 +33,7 @@ const (
 	maxQueuedChanges = 1 << 16
 
 	// maxOrigins is how many different origins of changes (vfs.WithOrigin) a client's watchers are told apart by. The
-	// changes of further ones come back without an origin.
+	// changes of further ones come back without an origin, and cannot be skipped.
 	maxOrigins = 1 << 12
 
 	// handshakeTimeout is how long either side waits for the first words of the other.

@@ -46,9 +46,13 @@ func (q *changeQueue[T]) take() (c []T, ok bool) {
 
 // watch streams changes until the call is cancelled or the workspace closed. An empty part first says that the watch
 // has begun.
-func watch(ctx context.Context, i *invocation, h *handle, _ *request, _ *reply) error {
+func watch(ctx context.Context, i *invocation, h *handle, req *request, _ *reply) error {
 	q := newChangeQueue[change]()
-	stop := h.Watch(nil, func(c vfs.Change) { q.put(i.session.wireChange(c)) })
+	var skip any
+	if req.N != 0 {
+		skip = origin{i.session, req.N}
+	}
+	stop := h.Watch(skip, func(c vfs.Change) { q.put(i.session.wireChange(c)) })
 	defer stop()
 	if err := i.part(&reply{}); err != nil {
 		return err

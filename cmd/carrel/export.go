@@ -86,7 +86,7 @@ func (p *program) exportTar(ctx context.Context, from transfer.Source, to io.Wri
 
 // exportFile writes a tar file beside its name and renames it when it is whole and durable.
 func (p *program) exportFile(ctx context.Context, from transfer.Source, to string) (transfer.Report, error) {
-	f, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o644))
+	f, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o644), renameio.WithTempDir(filepath.Dir(to)))
 	if err != nil {
 		return transfer.Report{}, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -41,17 +42,18 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cleanUp takes away what a failed script left mounted.
+// cleanUp takes away what a failed script left mounted, and ends its daemons while their stores are still there.
 func cleanUp(t *testing.T, dir string) {
 	entries, err := daemon.Entries()
 	if err != nil {
 		t.Error(err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Dir, dir+"/") {
-			if err := unix.Unmount(e.Dir, unix.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
+		if !strings.HasPrefix(e.Dir, dir+"/") {
+			continue
+		}
+		if status := newProgram(nil, os.Stdout, os.Stderr).run(context.Background(), []string{"carrel", "umount", "--force", e.Dir}); status != 0 {
+			t.Errorf("%s stays mounted", e.Dir)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func writeRecord(store string, list []recorded) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, b, 0o600)
+	return renameio.WriteFile(path, b, 0o600, renameio.WithTempDir(store))
 }
 
 // readRecord returns nothing when there is no record.

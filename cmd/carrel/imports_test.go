@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/carrelfs/carrel"
+
+// imports says which packages of this module one may import, beside itself. What is not
+// listed may import nothing of the module. Tests may import vfstest besides.
+var imports = map[string][]string{
+	"casstore/chunk":       {},
+	"casstore/vfs":         {},
+	"casstore/vfs/vfstest": {"casstore/vfs"},
+	"casstore/pack":        {"casstore/chunk"},
+	"casstore/writebuf":    {"casstore/vfs"},
+	"casstore":             {"casstore/chunk", "casstore/pack", "casstore/vfs", "casstore/writebuf"},
+	"casstore/control":     {"casstore", "casstore/vfs"},
+	"fusefs":               {"casstore/vfs"},
+	"syncwire":             {"casstore/chunk", "casstore/vfs"},
+	"mirror":               {"casstore", "casstore/vfs", "syncwire"},
+	"execd":                {"casstore/vfs"},
+	"cmd":                  {"casstore", "fusefs", "syncwire", "mirror", "execd"},
+	"bench":                {"casstore", "fusefs", "syncwire", "mirror", "execd"},
+	"fuzz":                 {"casstore", "fusefs", "syncwire", "mirror", "execd"},
+}
+
+// trees are the entries above that stand for all that is below them, on either side of an import.
+var trees = []string{"cmd", "execd", "bench", "fuzz"}
+
+// owners are modules that one folder alone may name.
+var owners = map[string]string{
+	"github.com/dgraph-io/badger": "casstore",
+	"bazil.org/fuse":              "fusefs",
+	"github.com/quic-go/quic-go":  "syncwire",
+}
+
+// vague are names that say nothing of what is in a folder.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "pkg", "internal", "base", "misc", "shared", "types"}
+
+type goPackage struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err, cmd)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// Imports run one way (DESIGN.md, section 2).
+func TestImports(t *testing.T) {
+	all := listPackages(t)
+	if len(all) < 8 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	for _, p := range all {
+		from := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, bad := range problems(from, p) {
+			t.Errorf("%s: %s", from, bad)
+		}
+	}
+}
+
+func problems(from string, p goPackage) (bad []string) {
+	for _, name := range strings.Split(from, "/") {
+		if slices.Contains(vague, name) {
+			bad = append(bad, "the name "+name+" says nothing of what is in it")
+		}
+	}
+	if _, ok := imports[ruleOf(from)]; !ok {
+		return append(bad, "it has no place in the map of folders")
+	}
+	for _, to := range p.Imports {
+		bad = append(bad, check(from, to, false)...)
+	}
+	for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
+		bad = append(bad, check(from, to, true)...)
+	}
+	return bad
+}
+
+func check(from, to string, test bool) []string {
+	for owned, owner := range owners {
+		if within(to, owned) && from != owner {
+			return []string{"it imports " + to + ", which only " + owner + " may"}
+		}
+	}
+	to, ours := strings.CutPrefix(to, module+"/")
+	switch {
+	case !ours, to == from, test && to == "casstore/vfs/vfstest":
+		return nil
+	case within(to, "cmd") && !within(from, "cmd"):
+		return []string{"it imports " + to + ", and nobody imports cmd"}
+	case to == "casstore/vfs/vfstest" && !within(from, "fuzz"):
+		return []string{"it imports " + to + " outside of its tests"}
+	}
+	rule := ruleOf(from)
+	if rule == ruleOf(to) && slices.Contains(trees, rule) {
+		return nil
+	}
+	for _, allowed := range imports[rule] {
+		if to == allowed || slices.Contains(trees, rule) && within(to, allowed) {
+			return nil
+		}
+	}
+	return []string{"it must not import " + to}
+}
+
+// ruleOf returns the entry of imports that a folder falls under.
+func ruleOf(folder string) string {
+	for _, t := range trees {
+		if within(folder, t) {
+			return t
+		}
+	}
+	return folder
+}
+
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// The rules find what they are for.
+func TestImportRules(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		test, ok bool
+	}{
+		{"casstore/pack", "casstore/chunk", false, true},
+		{"casstore/chunk", "casstore/pack", false, false},
+		{"casstore/vfs", "casstore", false, false},
+		{"fusefs", "casstore/vfs", false, true},
+		{"fusefs", "casstore", false, false},
+		{"fusefs", "casstore/vfs/vfstest", true, true},
+		{"fusefs", "casstore/vfs/vfstest", false, false},
+		{"casstore/control", "casstore", false, true},
+		{"casstore", "casstore/control", false, false},
+		{"casstore", "cmd/carrel", true, false},
+		{"cmd/carrel", "cmd/carrel/daemon", false, true},
+		{"cmd/carrel/transfer", "cmd/carrel/treepath", false, true},
+		{"cmd/carrel", "casstore/control", false, true},
+		{"fuzz/crash", "casstore", false, true},
+	} {
+		if bad := check(tt.from, path.Join(module, tt.to), tt.test); (len(bad) == 0) != tt.ok {
+			t.Errorf("%s imports %s: %q, want allowed %t", tt.from, tt.to, bad, tt.ok)
+		}
+	}
+	for _, tt := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"casstore", "github.com/dgraph-io/badger/v4", true},
+		{"casstore/pack", "github.com/dgraph-io/badger/v4", false},
+		{"fusefs", "bazil.org/fuse", true},
+		{"cmd/carrel", "bazil.org/fuse/fs", false},
+	} {
+		if bad := check(tt.from, tt.to, true); (len(bad) == 0) != tt.ok {
+			t.Errorf("%s imports %s: %q, want allowed %t", tt.from, tt.to, bad, tt.ok)
+		}
+	}
+}
