@@ -118,6 +118,12 @@ var ownFiles = scenario("own-files", func(c *client) {
 		c.errorf("fstat after a write: %o", st.Mode)
 	}
 	c.close(fd)
+	fd = c.open("open/created", unix.O_CREAT|unix.O_WRONLY) // goes past the page cache
+	c.must(unix.Fchmod(fd, 0o6777))
+	c.mode("open/created", unix.S_IFREG|0o6777)
+	c.pwrite(fd, []byte("x"), 0)
+	c.mode("open/created", unix.S_IFREG|0o777)
+	c.close(fd)
 	c.mode("mine-too", unix.S_IFREG|0o6777)
 	c.must(unix.Truncate("mine-too", 1))
 	c.mode("mine-too", unix.S_IFREG|0o777)

@@ -11,6 +11,7 @@ import (
 
 	"bazil.org/fuse"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"golang.org/x/sys/unix"
 )
 
 func TestErrno(t *testing.T) {
@@ -114,7 +115,9 @@ func TestEncode(t *testing.T) {
 		if len(b) != want || direntSize(n) != want {
 			t.Errorf("fuse_dirent of %q has %d bytes", n, len(b))
 		}
-		checkFields(t, b, 0, []field{{"ino", 0, 8, 7}, {"off", 8, 8, 9}, {"namelen", 16, 4, uint64(len(n))}, {"type", 20, 4, 4}})
+		checkFields(t, b, 0, []field{
+			{"ino", 0, 8, 7}, {"off", 8, 8, 9}, {"namelen", 16, 4, uint64(len(n))}, {"type", 20, 4, 4},
+		})
 		if string(b[24:24+len(n)]) != n {
 			t.Errorf("name %q", b[24:])
 		}
@@ -237,6 +240,10 @@ func TestInitFlags(t *testing.T) {
 		fuse.InitHandleKillPrivV2 | fuse.InitAsyncRead | fuse.InitBigWrites
 	if got := m.conn.Features(); got&want != want {
 		t.Errorf("negotiated %v, want %v", got, want)
+	}
+	// A child that inherited the device would keep the mount of a dead daemon from failing.
+	if flags, err := unix.FcntlInt(uintptr(m.wire.fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("the device's descriptor has flags %x, %v", flags, err)
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 )
 
 // The library mounts by running a program called fusermount3, which passes it the descriptor of /dev/fuse over a
-// socket. That program is set-user-ID and has to be installed. Root needs neither: for the time of the call PATH begins
-// with a private directory, in which fusermount3 is a symlink to this very program, and [HelperMain] does the work of it.
+// socket. That program is set-user-ID and has to be installed. Root needs neither: for the time of the call PATH
+// begins with a private directory, in which fusermount3 is a symlink to this very program, and [HelperMain] does the
+// work of it.
 
 const (
 	helperName = "fusermount3"
@@ -66,7 +67,7 @@ func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 	if !helperReady.Load() {
 		return fail(errors.New("HelperMain was not called"), "it must be the first call of main")
 	}
-	private, err := os.MkdirTemp("", "carrel-mount-")
+	private, err := privateDir()
 	if err != nil {
 		return fail(err, "")
 	}
@@ -87,6 +88,18 @@ func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 		return fail(helperFailure(errorFile, err))
 	}
 	return conn, nil
+}
+
+// privateDir makes a directory of our own. Where the system is read-only, there may be none for temporary files.
+func privateDir() (string, error) {
+	dir, err := os.MkdirTemp("", "carrel-mount-")
+	for _, parent := range [...]string{"/run", "/dev/shm"} {
+		if err == nil {
+			break
+		}
+		dir, err = os.MkdirTemp(parent, "carrel-mount-")
+	}
+	return dir, err
 }
 
 // setenv sets a variable of the environment and returns what undoes it.

@@ -12,8 +12,8 @@ import (
 
 // The kernel sends FUSE_INTERRUPT when the process that waits for a request gets any signal, once for each request. A
 // disk filesystem lets only a signal that kills interrupt it: stat(2) has no EINTR, and a page fault that is
-// interrupted by a progress timer would be SIGBUS. So a request is cancelled only when its thread is being killed. While
-// it has some other signal it is looked at again every signalPoll, because of a kill that comes later the kernel
+// interrupted by a progress timer would be SIGBUS. So a request is cancelled only when its thread is being killed.
+// While it has some other signal it is looked at again every signalPoll, because of a kill that comes later the kernel
 // does not tell.
 //
 // An interrupt is read after its request, by whoever got the token from the request's worker, which had registered

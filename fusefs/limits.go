@@ -21,8 +21,8 @@ const (
 	// backing device says. Without it every read of a cold file is one page.
 	maxReadahead = 1 << 20
 
-	// cacheTTL is how long the kernel may keep names, missing names and attributes. They are taken back by notification when
-	// someone else changes them, so this only bounds what a lost notification could cost.
+	// cacheTTL is how long the kernel may keep names, missing names and attributes. They are taken back by notification
+	// when someone else changes them, so this only bounds what a lost notification could cost.
 	cacheTTL = 24 * time.Hour
 
 	// blockSize is what stat(2) says is a good size for I/O, in bytes.

@@ -98,8 +98,8 @@ func TestManyBlocked(t *testing.T) {
 	})
 }
 
-// TestReaderIsRelieved: at the bound the reader itself blocks; the first worker that is done reads on, so that a kill is
-// heard even then.
+// TestReaderIsRelieved: at the bound the reader itself blocks; the first worker that is done reads on, so that a kill
+// is heard even then.
 func TestReaderIsRelieved(t *testing.T) {
 	tree := newSlow(vfstest.NewTree())
 	m := mount(t, tree, Options{})
@@ -145,8 +145,8 @@ func TestKilledInFsync(t *testing.T) {
 	m.run(t, smoke)
 }
 
-// TestHarmlessSignal: a signal that does not kill interrupts nothing, and a kill that follows it does, which the kernel
-// does not report.
+// TestHarmlessSignal: a signal that does not kill interrupts nothing, and a kill that follows it does, which the
+// kernel does not report.
 func TestHarmlessSignal(t *testing.T) {
 	signal.Reset(unix.SIGUSR1)
 	tree := newSlow(vfstest.NewTree())

@@ -67,14 +67,16 @@ type Server struct {
 	grace, drain time.Duration // unmountGrace and drainGrace
 }
 
-// Mount puts tree on dir and serves it. When it returns, the kernel has the mount and requests are answered. The caller
-// ends it with [Server.Unmount]; it also ends when somebody else unmounts dir. In both cases [Server.Wait] returns.
+// Mount puts tree on dir and serves it. When it returns, the kernel has the mount and requests are answered. The
+// caller ends it with [Server.Unmount]; it also ends when somebody else unmounts dir. In both cases [Server.Wait]
+// returns.
 //
 // As root the program mounts by itself, for which main must begin with [HelperMain]; an ordinary user needs
 // fusermount3. From here on the process must not open or stat anything inside dir, nor start a child with a working
 // directory there: it would wait for itself.
 //
-// Errors are *[MountError]; they wrap [vfs.ErrNotExist], [vfs.ErrNotDir] and [vfs.ErrNotEmpty] for what is wrong with dir.
+// Errors are *[MountError]; they wrap [vfs.ErrNotExist], [vfs.ErrNotDir] and [vfs.ErrNotEmpty] for what is wrong with
+// dir.
 func Mount(dir string, tree vfs.Tree, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -102,7 +104,7 @@ func newServer(conn *fuse.Conn, dir string, tree vfs.Tree, log *slog.Logger) *Se
 	s.grace, s.drain = unmountGrace, drainGrace
 	s.errors.log = log
 	s.wire = wire{Conn: conn, fd: rawLayout.device(conn)}
-	s.notes = newNotifier(&s.wire, s.holds, log, s)
+	s.notes = newNotifier(&s.wire, s.holds, log)
 	s.loop = loop{
 		conn: conn, log: log,
 		handle: (*worker).handle,

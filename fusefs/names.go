@@ -45,9 +45,9 @@ const (
 	foParallelWrites = uint32(1 << 6) // with foDirectIO: writes that do not extend the file need not queue up
 )
 
-// createFlags decides about the file that a CREATE opens. One that is only written goes past the page cache, which saves
-// a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole pages
-// would not be kept in the cache anyway.
+// createFlags decides about the file that a CREATE opens. One that is only written goes past the page cache, which
+// saves a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole
+// pages would not be kept in the cache anyway.
 func createFlags(flags fuse.OpenFlags) uint32 {
 	if flags.IsWriteOnly() {
 		return foDirectIO | foParallelWrites

@@ -30,7 +30,6 @@ type notifier struct {
 	conn    kernelCache
 	holds   *holds
 	log     *slog.Logger
-	origin  any           // of changes that the kernel made itself
 	changes atomic.Uint64 // foreign changes heard of
 	wake    chan struct{} // has room for one
 	quit    chan struct{}
@@ -65,9 +64,9 @@ func newBatch() batch {
 	return batch{names: make(map[entry]struct{}), inodes: make(map[vfs.Ino]bool)}
 }
 
-func newNotifier(conn kernelCache, h *holds, log *slog.Logger, origin any) *notifier {
+func newNotifier(conn kernelCache, h *holds, log *slog.Logger) *notifier {
 	n := &notifier{
-		conn: conn, holds: h, log: log, origin: origin, pending: newBatch(),
+		conn: conn, holds: h, log: log, pending: newBatch(),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.grows = conn.expireNames() != nil
@@ -75,11 +74,8 @@ func newNotifier(conn kernelCache, h *holds, log *slog.Logger, origin any) *noti
 	return n
 }
 
-// changed hears of every change of the tree ([vfs.Tree.Watch]).
+// changed hears of every change of the tree that did not come from the kernel itself ([vfs.Tree.Watch]).
 func (n *notifier) changed(c vfs.Change) {
-	if c.Origin == n.origin {
-		return
-	}
 	n.changes.Add(1)
 	if c.Kind == vfs.ChangeAttr {
 		n.holds.setPlain(c.Ino, false)

@@ -70,7 +70,7 @@ func (k *fakeCache) take() []string {
 func testNotifier(t *testing.T, k *fakeCache) (*notifier, *holds) {
 	t.Helper()
 	h := newHolds(vfstest.NewTree())
-	n := newNotifier(k, h, slog.New(slog.NewTextHandler(io.Discard, nil)), "own")
+	n := newNotifier(k, h, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	t.Cleanup(n.close)
 	k.take()
 	return n, h
@@ -104,7 +104,6 @@ func TestNotify(t *testing.T) {
 		{vfs.Change{Kind: vfs.ChangeAttr, Ino: 7}, []string{"node 7 -1 0"}},
 		{vfs.Change{Kind: vfs.ChangeData, Ino: 7, Origin: "other"}, []string{"node 7 0 0"}},
 		{vfs.Change{Kind: vfs.ChangeEntry, Dir: 2, Name: "a", Ino: 7}, []string{"name 2 a", "node 2 0 0"}},
-		{vfs.Change{Kind: vfs.ChangeData, Ino: 7, Origin: "own"}, nil},
 	} {
 		n.changed(test.change)
 		flush(t, n)

@@ -557,7 +557,8 @@ var specialFiles = scenario("special-files", func(c *client) {
 var statFS = scenario("statfs", func(c *client) {
 	var st unix.Statfs_t
 	c.must(unix.Statfs(".", &st))
-	if st.Bsize != 4096 || st.Frsize != 4096 || st.Namelen != 255 || st.Blocks == 0 || st.Bfree > st.Blocks || st.Files == 0 {
+	if st.Bsize != 4096 || st.Frsize != 4096 || st.Namelen != 255 ||
+		st.Blocks == 0 || st.Bfree > st.Blocks || st.Files == 0 {
 		c.errorf("%+v", st)
 	}
 	free := st.Bfree

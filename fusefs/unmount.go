@@ -16,8 +16,9 @@ import (
 // make the tree durable; the owner does that afterwards, and then every write that a process was told of is there.
 //
 // While files are open in it a mount is busy. Then, after a grace, bytes that processes have only written to mapped
-// memory are fetched, the mount is taken off the directory, and those who still have files open are served for
-// another while; what they do after that fails with ENOTCONN or ECONNABORTED. When ctx ends, the waiting is cut short, not the unmount.
+// memory are fetched, the mount is taken off the directory, and those who still have files open are served for another
+// while; what they do after that fails with ENOTCONN or ECONNABORTED. When ctx ends, the waiting is cut short, not the
+// unmount.
 //
 // The error is [vfs.ErrBusy] when somebody else has detached the mount before while files were open; it ends when they
 // are closed, or with this process.
@@ -73,8 +74,8 @@ func (s *Server) cutOff(ctx context.Context) {
 	}
 }
 
-// fetchMapped makes the kernel write back pages that were changed through shared mappings, which a detached mount would
-// lose when it is cut off.
+// fetchMapped makes the kernel write back pages that were changed through shared mappings, which a detached mount
+// would lose when it is cut off.
 func (s *Server) fetchMapped(ctx context.Context) {
 	s.aside(ctx, func() error {
 		fd, err := unix.Open(s.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -185,8 +186,9 @@ func unmountByFusermount(dir string, lazy bool) error {
 	return err
 }
 
-// IsDead reports whether dir is a mount whose daemon has died: every access to it that the kernel cannot answer from its
-// caches fails with ENOTCONN. A daemon that lives is asked, by statfs(2), which the kernel never answers by itself.
+// IsDead reports whether dir is a mount whose daemon has died: every access to it that the kernel cannot answer from
+// its caches fails with ENOTCONN. A daemon that lives is asked, by statfs(2), which the kernel never answers by
+// itself.
 func IsDead(dir string) (bool, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)

@@ -267,6 +267,10 @@ func TestHelperFailure(t *testing.T) {
 	if os.Getenv("PATH") != path {
 		t.Error("PATH is not restored")
 	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none")) // as on a system that is read-only
+	m := mount(t, nil, Options{})
+	m.run(t, smoke)
+
 	helperReady.Store(false)
 	defer helperReady.Store(true)
 	if _, err := mountBySelf(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "HelperMain") {

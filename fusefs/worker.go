@@ -60,9 +60,9 @@ func (w *worker) entry(a vfs.Attr, err error) error {
 	return nil
 }
 
-// hold is to be called for each inode that a reply gives to the kernel, after its attributes were read. If the tree was
-// changed by others meanwhile, they may be older than a notification that the kernel has ignored, not knowing the inode;
-// so it is sent once more.
+// hold is to be called for each inode that a reply gives to the kernel, after its attributes were read. If the tree
+// was changed by others meanwhile, they may be older than a notification that the kernel has ignored, not knowing the
+// inode; so it is sent once more.
 func (w *worker) hold(ino vfs.Ino) {
 	w.srv.holds.take(ino)
 	w.held = append(w.held, ino)
