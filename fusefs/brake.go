@@ -1,8 +1,8 @@
 package fusefs
 
 import (
-	"encoding/binary"
 	"errors"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +13,9 @@ import (
 // calls. So the reader waits for two only while the mount is being ended.
 type brake struct {
 	device int
-	event  int // eventfd; readable when the reader is to stop
+
+	mu    sync.Mutex
+	event int // eventfd, readable when the reader is to stop; -1 when the loop has ended
 }
 
 // arm makes the reader take the brake into account from its next request on. The caller sees to it that there is one.
@@ -34,8 +36,8 @@ func (l *loop) arm(device int) error {
 
 // wait sleeps until there is a request, and reports false when the brake has been pulled.
 func (b *brake) wait() bool {
+	fds := []unix.PollFd{{Fd: int32(b.device), Events: unix.POLLIN}, {Fd: int32(b.event), Events: unix.POLLIN}}
 	for {
-		fds := []unix.PollFd{{Fd: int32(b.device), Events: unix.POLLIN}, {Fd: int32(b.event), Events: unix.POLLIN}}
 		_, err := unix.Poll(fds, -1)
 		switch {
 		case err != nil && !errors.Is(err, syscall.EINTR):
@@ -53,16 +55,28 @@ func (b *brake) wait() bool {
 func (l *loop) stop() {
 	l.last.Store(true)
 	if b := l.brake.Load(); b != nil {
-		one := binary.NativeEndian.AppendUint64(nil, 1)
-		if _, err := unix.Write(b.event, one); err != nil {
+		if err := b.pull(); err != nil {
 			l.log.Error("stopping the reader", "err", err)
 		}
 	}
 }
 
+func (b *brake) pull() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.event < 0 {
+		return nil
+	}
+	_, err := unix.Write(b.event, order.AppendUint64(nil, 1))
+	return err
+}
+
 // release closes what arm has opened, when the loop has ended.
 func (l *loop) release() {
 	if b := l.brake.Load(); b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		unix.Close(b.event)
+		b.event = -1
 	}
 }

@@ -22,6 +22,9 @@ func (w *worker) read(r *fuse.ReadRequest) error {
 }
 
 // write answers WRITE. All of it is written or none.
+//
+// When a write is to be durable (O_SYNC, O_DSYNC, RWF_DSYNC) the kernel sends an FSYNC after it, but not for a file
+// that goes past its cache; there the write itself must be.
 func (w *worker) write(r *fuse.WriteRequest) error {
 	if r.Offset < 0 {
 		return syscall.EINVAL
@@ -32,6 +35,12 @@ func (w *worker) write(r *fuse.WriteRequest) error {
 	kill := r.Flags&fuse.WriteKillSUIDGID != 0
 	if err := w.srv.tree.WriteAt(w.call, vfs.Ino(r.Node), r.Data, uint64(r.Offset), kill); err != nil {
 		return err
+	}
+	if uint64(r.Handle) == directHandle && r.FileFlags&syscall.O_DSYNC != 0 {
+		w.WillBlock()
+		if err := w.srv.tree.Fsync(w.call, vfs.Ino(r.Node)); err != nil {
+			return err
+		}
 	}
 	w.out = order.AppendUint64(w.out, uint64(len(r.Data)))
 	return nil

@@ -13,11 +13,11 @@
 // OPEN, OPENDIR, FLUSH and the like ends these for good. What is left of
 //
 //	creating, writing and closing a small file   LOOKUP, GETATTR of the directory, CREATE, WRITE
-//	appending to a file                          WRITE
+//	appending to it                              GETXATTR (for its capabilities, once for each file), WRITE
 //	reading it for the first time                READ
-//	opening, reading and closing it again        nothing
-//	listing a directory, first and again         READDIR until it is empty, then nothing
-//	removing a file                              GETATTR of both, UNLINK, FORGET
+//	opening, reading and closing it again        nothing; fstat has a GETATTR once after a READ, for the atime
+//	listing a directory, with or without stat    READDIRPLUS and READDIR until they are empty, then nothing
+//	removing a file                              GETATTR of the directory, UNLINK, FORGET
 //
 // # The loop
 //

@@ -81,9 +81,9 @@ func appendEntryOut(b []byte, a *vfs.Attr) []byte {
 	return appendAttr(b, a)
 }
 
-// appendOpenOut appends a fuse_open_out without a handle: files are served by inode.
-func appendOpenOut(b []byte, flags uint32) []byte {
-	b = order.AppendUint64(b, 0)
+// appendOpenOut appends a fuse_open_out.
+func appendOpenOut(b []byte, handle uint64, flags uint32) []byte {
+	b = order.AppendUint64(b, handle)
 	b = order.AppendUint32(b, flags)
 	return order.AppendUint32(b, 0)
 }

@@ -104,11 +104,11 @@ func TestEncode(t *testing.T) {
 	})
 	checkFields(t, b, 40, sampleFields)
 
-	b = appendOpenOut(nil, foKeepCache)
+	b = appendOpenOut(nil, 7, foKeepCache)
 	if len(b) != 16 {
 		t.Errorf("fuse_open_out has %d bytes", len(b))
 	}
-	checkFields(t, b, 0, []field{{"fh", 0, 8, 0}, {"open_flags", 8, 4, 2}, {"backing_id", 12, 4, 0}})
+	checkFields(t, b, 0, []field{{"fh", 0, 8, 7}, {"open_flags", 8, 4, 2}, {"backing_id", 12, 4, 0}})
 
 	for n, want := range map[string]int{"": 24, "a": 32, "12345678": 32, "123456789": 40} {
 		b := appendDirent(nil, vfs.Dirent{Name: n, Ino: 7, Type: vfs.TypeDir, Offset: 9})

@@ -6,7 +6,7 @@ import "time"
 const (
 	// maxWorkers is how many requests may be under way at once: one that reads, all others blocked in the tree. Past it
 	// the reader itself blocks, and the kernel keeps the rest in its queue. Each worker may hold a buffer of maxData,
-	// so this bounds their memory to 8 MiB.
+	// so with pages of 4 KiB this bounds their memory to 8 MiB.
 	maxWorkers = 64
 
 	// maxIdle is how many workers wait for the next time that the reader blocks. Waking one costs a futex; making one
@@ -14,8 +14,8 @@ const (
 	maxIdle = 4
 
 	// maxData is the longest READ or READDIR that is answered, in bytes, without its header. The kernel asks for no
-	// more than 32 pages because INIT does not raise max_pages.
-	maxData = 128 << 10
+	// more than 32 pages because INIT does not raise max_pages, and the largest page is 64 KiB.
+	maxData = 32 * 64 << 10
 
 	// maxReadahead is what INIT offers for read-ahead, in bytes. The kernel takes the smaller of it and what the
 	// backing device says. Without it every read of a cold file is one page.

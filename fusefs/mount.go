@@ -127,7 +127,8 @@ func (s *Server) end(stopWatch func()) {
 	close(s.done)
 }
 
-// Wait returns when the mount has ended, whoever ended it: nil for an unmount.
+// Wait returns when the mount has ended, whoever ended it: nil for an unmount. With an error, which the kernel gave for
+// reading requests, a dead mount is left for [CleanDead].
 func (s *Server) Wait() error {
 	<-s.done
 	return s.loop.err

@@ -45,14 +45,21 @@ const (
 	foParallelWrites = uint32(1 << 6) // with foDirectIO: writes that do not extend the file need not queue up
 )
 
-// createFlags decides about the file that a CREATE opens. One that is only written goes past the page cache, which
-// saves a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole
-// pages would not be kept in the cache anyway.
-func createFlags(flags fuse.OpenFlags) uint32 {
+// Handles of open files. Files are served by inode, so a handle only says how a file was opened. What the kernel opens
+// without asking has the first.
+const (
+	cachedHandle uint64 = 0
+	directHandle uint64 = 1
+)
+
+// createMode decides about the file that a CREATE opens. One that is only written goes past the page cache, which saves
+// a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole pages would
+// not be kept in the cache anyway.
+func createMode(flags fuse.OpenFlags) (handle uint64, openFlags uint32) {
 	if flags.IsWriteOnly() {
-		return foDirectIO | foParallelWrites
+		return directHandle, foDirectIO | foParallelWrites
 	}
-	return foKeepCache
+	return cachedHandle, foKeepCache
 }
 
 // create answers CREATE, which makes a file and opens it. The kernel sends it only for a name that it believes to be
@@ -67,7 +74,8 @@ func (w *worker) create(r *fuse.CreateRequest) error {
 		return err
 	}
 	w.srv.holds.setPlain(a.Ino, true)
-	w.out = appendOpenOut(w.out, createFlags(r.Flags))
+	handle, flags := createMode(r.Flags)
+	w.out = appendOpenOut(w.out, handle, flags)
 	return nil
 }
 

@@ -89,6 +89,9 @@ func (n *notifier) changed(c vfs.Change) {
 		case vfs.ChangeEntry:
 			b.names[entry{c.Dir, c.Name}] = struct{}{}
 			b.inodes[c.Dir] = true
+			if c.Ino != 0 {
+				b.inodes[c.Ino] = b.inodes[c.Ino]
+			}
 		}
 	})
 }

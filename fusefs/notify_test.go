@@ -103,7 +103,7 @@ func TestNotify(t *testing.T) {
 	}{
 		{vfs.Change{Kind: vfs.ChangeAttr, Ino: 7}, []string{"node 7 -1 0"}},
 		{vfs.Change{Kind: vfs.ChangeData, Ino: 7, Origin: "other"}, []string{"node 7 0 0"}},
-		{vfs.Change{Kind: vfs.ChangeEntry, Dir: 2, Name: "a", Ino: 7}, []string{"name 2 a", "node 2 0 0"}},
+		{vfs.Change{Kind: vfs.ChangeEntry, Dir: 2, Name: "a", Ino: 7}, []string{"name 2 a", "node 2 0 0", "node 7 -1 0"}},
 	} {
 		n.changed(test.change)
 		flush(t, n)

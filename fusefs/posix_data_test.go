@@ -351,7 +351,7 @@ var xattrSpaces = scenario("xattr-spaces", func(c *client) {
 	c.must(unix.Setxattr("f", "security.own", []byte("1"), 0))
 	c.errno("user. on a symlink", unix.Lsetxattr("s", "user.u", nil, 0), unix.EPERM)
 	c.errno("no namespace", unix.Setxattr("f", "plain", nil, 0), unix.EOPNOTSUPP)
-	acl := []byte{2, 0, 0, 0} // version
+	acl := []byte{2, 0, 0, 0}                      // version
 	for _, tag := range []byte{0x01, 0x04, 0x20} { // user, group, others
 		acl = append(acl, tag, 0, 4, 0, 0xff, 0xff, 0xff, 0xff)
 	}
