@@ -32,8 +32,12 @@ func (w *worker) write(r *fuse.WriteRequest) error {
 	if err := w.dropCapabilities(vfs.Ino(r.Node)); err != nil {
 		return err
 	}
+	off, err := w.writeOffset(r)
+	if err != nil {
+		return err
+	}
 	kill := r.Flags&fuse.WriteKillSUIDGID != 0
-	if err := w.srv.tree.WriteAt(w.call, vfs.Ino(r.Node), r.Data, uint64(r.Offset), kill); err != nil {
+	if err := w.srv.tree.WriteAt(w.call, vfs.Ino(r.Node), r.Data, off, kill); err != nil {
 		return err
 	}
 	if uint64(r.Handle) == directHandle && r.FileFlags&syscall.O_DSYNC != 0 {
@@ -44,6 +48,26 @@ func (w *worker) write(r *fuse.WriteRequest) error {
 	}
 	w.out = order.AppendUint64(w.out, uint64(len(r.Data)))
 	return nil
+}
+
+// writeOffset returns where to write. For O_APPEND the kernel says where it believes the file to end, and it learns
+// late that somebody else has appended, after he was told that his bytes are safe. So what would overwrite them goes
+// to the end instead, and the kernel is told to forget where it has put the bytes in its cache.
+//
+// Writes with O_DIRECT are taken as they come: the kernel cuts a long one up and sends the pieces at once, so one that
+// lies before the end may be an early piece that comes late.
+func (w *worker) writeOffset(r *fuse.WriteRequest) (uint64, error) {
+	off := uint64(r.Offset)
+	appends := r.FileFlags&(syscall.O_APPEND|syscall.O_DIRECT) == syscall.O_APPEND
+	if !appends || r.Flags&fuse.WriteCache != 0 {
+		return off, nil
+	}
+	a, err := w.srv.tree.Stat(w.call, vfs.Ino(r.Node))
+	if err != nil || off >= a.Size {
+		return off, err
+	}
+	w.srv.notes.data(a.Ino)
+	return a.Size, nil
 }
 
 // allocModes gives our word for each flag of fallocate(2) that the kernel passes on.

@@ -135,6 +135,52 @@ func TestForeignChange(t *testing.T) {
 	c.wait()
 }
 
+// appendBoth appends through a descriptor of each kind.
+var appendBoth = scenario("append-both", func(c *client) {
+	c.put("cached", "mine ")
+	cached := c.open("cached", unix.O_WRONLY|unix.O_APPEND)
+	direct := c.open("direct", unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
+	write := func(s string) {
+		for _, fd := range []int{cached, direct} {
+			_, err := unix.Write(fd, []byte(s))
+			c.must(err)
+		}
+	}
+	_, err := unix.Write(direct, []byte("mine "))
+	c.must(err)
+	write("and mine ")
+	c.turn("appended")
+	write("still mine ")
+	write(strings.Repeat("x", 300_000))
+	c.turn("appended again")
+	c.holds("cached", "mine and mine theirs still mine "+strings.Repeat("x", 300_000))
+	c.close(cached)
+	c.close(direct)
+})
+
+// TestForeignAppend: who appends overwrites nothing, even when the kernel has not heard that the file has grown. It
+// does not hear of it here at all, because the change seems to be its own.
+func TestForeignAppend(t *testing.T) {
+	m := mount(t, nil, Options{})
+	f := foreigner{t, m.tree, vfs.WithOrigin(t.Context(), m.Server)}
+	c := m.start(t, 0, "", appendBoth)
+	c.expect("appended")
+	for _, name := range []string{"cached", "direct"} {
+		f.must(f.tree.WriteAt(f.ctx, f.ino(vfs.RootIno, name), []byte("theirs "), 14, false))
+	}
+	c.tell("go on")
+	c.expect("appended again")
+	m.settle(t)
+	c.tell("go on")
+	c.wait()
+	want := "mine and mine theirs still mine " + strings.Repeat("x", 300_000)
+	for _, name := range []string{"cached", "direct"} {
+		if got := m.content(t, name); got != want {
+			t.Errorf("%s holds %q", name, abridge(got))
+		}
+	}
+}
+
 // countForeign says what a directory holds, each time that it is asked, and that missing names are missing.
 var countForeign = scenario("count-foreign", func(c *client) {
 	for c.turn("ready") == "look" {
