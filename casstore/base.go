@@ -117,8 +117,9 @@ func (s *Store) decodeBody(b vfs.Body) (base, error) {
 	return base{}, nil
 }
 
-// encodeBody makes the body of a record. It stores the nodes of a manifest that is too long for one.
-func (s *Store) encodeBody(b base) (vfs.Body, error) {
+// encodeBody makes the body of a record. It stores the nodes of a manifest that is too long for one, but for those that
+// are in the tree of old, which must be in the record at the head.
+func (s *Store) encodeBody(b base, old chunk.Manifest) (vfs.Body, error) {
 	switch {
 	case b.size() == 0:
 		return vfs.Body{}, nil
@@ -127,7 +128,7 @@ func (s *Store) encodeBody(b base) (vfs.Body, error) {
 	case b.manifest.Len() <= chunk.MaxInline:
 		return vfs.Body{Kind: vfs.BodyExtents, Data: chunk.AppendEntries(nil, b.manifest.Entries())}, nil
 	}
-	root, err := chunk.BuildTree(b.manifest, chunk.Manifest{}, func(id chunk.ID, plain []byte) error {
+	root, err := chunk.BuildTree(b.manifest, old, func(id chunk.ID, plain []byte) error {
 		return s.chunks.putAs(id, plain)
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -36,7 +37,8 @@ type committer struct {
 	stop  chan struct{}
 	ended chan struct{}
 
-	timer *time.Timer // runs while something is dirty; guarded by mu
+	timer *time.Timer    // runs while something is dirty; guarded by mu
+	clock sync.WaitGroup // calls of periodic
 
 	mu     sync.Mutex
 	queue  []request
@@ -65,10 +67,21 @@ func (c *committer) soon() {
 	}
 }
 
+// periodic runs when the clock has. It flushes before it asks for the commit, so that an fsync that comes meanwhile does
+// not wait for that.
 func (c *committer) periodic() {
 	c.mu.Lock()
 	c.armed = false
+	closed := c.closed
+	if !closed {
+		c.clock.Add(1)
+	}
 	c.mu.Unlock()
+	if closed {
+		return
+	}
+	defer c.clock.Done()
+	c.store.flusher.flushDirty()
 	c.enqueue(request{})
 }
 
@@ -108,6 +121,7 @@ func (c *committer) close() {
 	c.closed = true
 	c.timer.Stop()
 	c.mu.Unlock()
+	c.clock.Wait()
 	close(c.stop)
 	<-c.ended
 }
@@ -165,6 +179,8 @@ type revision struct {
 	index map[chunk.ID]pack.Loc
 	head  headRecord
 
+	promised int64 // what space has set aside for the records that are in it
+
 	// What the collector changes in the index.
 	moved   map[chunk.ID]pack.Loc
 	removed []chunk.ID
@@ -183,7 +199,7 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 	if err := s.flushAhead(ctx, batch); err != nil {
 		return 0, err
 	}
-	v := &revision{store: s, rev: s.head() + 1, moved: make(map[chunk.ID]pack.Loc)}
+	v := &revision{store: s, rev: s.head() + 1, promised: s.space.promised.Load(), moved: make(map[chunk.ID]pack.Loc)}
 	for _, w := range s.openWorkspaces() {
 		if c := w.makeCut(); c != nil {
 			v.cuts = append(v.cuts, c)
@@ -197,6 +213,9 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 			c.finish()
 		}
 		c.tree.reap()
+	}
+	for _, w := range s.openWorkspaces() {
+		w.retire() // if its last user went while it still had something to commit
 	}
 	s.collector.hint()
 	return s.head(), err
@@ -246,7 +265,7 @@ func (v *revision) make(ctx context.Context, batch []request) error {
 	defer old.Close()
 	for _, c := range v.cuts {
 		c.capture()
-		if err := c.settleData(ctx, wanted(c.tree, batch)); err != nil {
+		if err := c.settleData(ctx, waitsFor(c.tree, batch)); err != nil {
 			return err
 		}
 		if err := c.encode(old); err != nil {
@@ -260,17 +279,27 @@ func (v *revision) make(ctx context.Context, batch []request) error {
 	return v.write()
 }
 
-// wanted says which files' bytes a batch needs whole.
-func wanted(w *Workspace, batch []request) func(*snapshot) bool {
-	whole := false
+// waitsFor says how many dirty bytes of each file a batch waits for: all that it was asked for, or that a rename has
+// moved; else, in a periodic commit, little, and in one for an fsync nothing but what goes into a record.
+func waitsFor(w *Workspace, batch []request) func(*snapshot) int64 {
+	rest := int64(inlineDirty)
 	inos := make(map[vfs.Ino]bool)
 	for _, r := range batch {
-		if r.tree == w {
-			whole = whole || r.whole
+		switch {
+		case r.tree == w && r.whole:
+			rest = math.MaxInt64
+		case r.tree == nil:
+			rest = max(rest, lagLimit)
+		case r.tree == w:
 			inos[r.ino] = true
 		}
 	}
-	return func(s *snapshot) bool { return whole || s.urgent || inos[s.attr.Ino] }
+	return func(s *snapshot) int64 {
+		if s.urgent || inos[s.attr.Ino] {
+			return math.MaxInt64
+		}
+		return rest
+	}
 }
 
 // write makes the revision durable: bytes first, then the names, then the head. Each step reaches the disk before the
@@ -299,6 +328,10 @@ func (v *revision) write() error {
 		s.log.Warn("HEAD not written", "err", err)
 	}
 	s.packEnds = ends
+	s.space.written(v.promised)
+	if v.rev%discardEvery == 0 {
+		s.db.SetDiscardTs(uint64(v.rev))
+	}
 	s.publish(v.rev) // before its index leaves memory: somebody looks for a chunk in one or the other
 	s.chunks.committed(v.index)
 	return nil

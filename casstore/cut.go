@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
 // kv is a key to be written, or removed when the value is nil.
@@ -65,15 +67,15 @@ func (c *cut) captureSlice(slice []object) {
 	}
 }
 
-// settleData finds out, for every file of the cut, which state of its bytes the commit holds. wants says which files
-// must have all that they had at the cut; the others are waited for when that is little.
-func (c *cut) settleData(ctx context.Context, wants func(*snapshot) bool) error {
+// settleData finds out, for every file of the cut, which state of its bytes the commit holds. need says how many dirty
+// bytes of a file it waits for: of a file with more, it takes what was flushed last.
+func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error {
 	for i := range c.inodes {
 		s := &c.inodes[i]
 		if s.gone || s.n.file == nil {
 			continue
 		}
-		d, exact, err := c.dataOf(ctx, s, wants(s))
+		d, exact, err := c.dataOf(ctx, s, need(s))
 		if err != nil {
 			return fmt.Errorf("inode %d: %w", s.attr.Ino, err)
 		}
@@ -86,26 +88,31 @@ func (c *cut) settleData(ctx context.Context, wants func(*snapshot) bool) error 
 }
 
 // dataOf returns the state of a file's bytes that its record is to hold. exact says that it is the state at the cut.
-func (c *cut) dataOf(ctx context.Context, s *snapshot, want bool) (d dataState, exact bool, err error) {
+func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState, exact bool, err error) {
 	f := s.n.file
 	f.mu.Lock()
 	loaded, wait := f.loaded, f.pending(c.gen)
 	f.mu.Unlock()
 	if !loaded {
-		return dataState{body: s.stored.body, size: s.attr.Size, mtime: s.attr.Mtime}, true, nil
+		d := s.stored
+		d.mtime = s.attr.Mtime
+		return d, true, nil
 	}
-	exact = want || wait <= lagLimit
+	exact = wait <= need
 	if exact {
 		if err := c.tree.flush(ctx, s.n, c.gen); err != nil {
 			return dataState{}, false, err
 		}
 	}
 	p := f.pointAt(c.gen)
-	body, err := c.tree.store.encodeBody(p.base)
+	body, err := c.tree.store.encodeBody(p.base, s.stored.tree)
 	if err != nil {
 		return dataState{}, false, err
 	}
 	d = dataState{body: body, size: p.size, mtime: p.mtime}
+	if body.Kind == vfs.BodyTree {
+		d.tree = p.base.manifest
+	}
 	if exact {
 		d.mtime = s.attr.Mtime
 		if d.size != s.attr.Size {

@@ -172,6 +172,11 @@ func (w *Workspace) load(ctx context.Context, n *inode) error {
 	f.base, f.loaded, f.held = b, true, b.stored()
 	f.size, f.mtime = stored.size, stored.mtime
 	f.flushed = dataPoint{base: b, size: stored.size, mtime: stored.mtime}
+	if stored.body.Kind == vfs.BodyTree {
+		w.mu.Lock()
+		n.stored.tree = b.manifest
+		w.mu.Unlock()
+	}
 	return nil
 }
 
@@ -380,7 +385,7 @@ func (w *Workspace) SetAttr(ctx context.Context, ino vfs.Ino, set vfs.AttrSet) (
 			}
 			w.touch(n)
 			w.setAttr(ctx, n, set)
-			attr = n.stat()
+			attr = n.attr
 			return nil
 		})
 	}
@@ -397,7 +402,7 @@ func (w *Workspace) setSize(ctx context.Context, ino vfs.Ino, set vfs.AttrSet) (
 		}
 		f.resize(set.Size)
 		w.setAttr(ctx, n, set)
-		attr = n.stat()
+		attr = n.attr
 		attr.Size, attr.Blocks = f.size, f.blocks()
 	})
 	return attr, err
@@ -443,7 +448,7 @@ func (w *Workspace) Stat(ctx context.Context, ino vfs.Ino) (attr vfs.Attr, err e
 	err = w.do(ctx, func() error {
 		n, err := w.inode(ino)
 		if err == nil {
-			attr = n.stat()
+			attr = n.attr
 		}
 		return err
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // flusher flushes files in the background, so that memory is free again before writers wait, and commits find little
@@ -73,6 +75,34 @@ func (f *flusher) watchPressure() {
 	}
 }
 
+// flushDirty flushes what is dirty now, and returns when that is done. Errors are left to whoever needs the bytes.
+func (f *flusher) flushDirty() {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, w := range f.store.openWorkspaces() {
+		for _, n := range w.dirtyFiles() {
+			w.keep(n)
+			group.Go(func() error {
+				f.flush(w, n)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait()
+}
+
+// flush flushes a file and releases it. An error is not lost: the bytes stay dirty, and whoever waits for them flushes
+// again and gets it. Only writers that wait for memory must be told.
+func (f *flusher) flush(w *Workspace, n *inode) {
+	defer w.release(n)
+	f.store.chunks.gate.RLock()
+	defer f.store.chunks.gate.RUnlock()
+	if err := w.flush(context.Background(), n, maxGen); err != nil {
+		f.store.log.Warn("flush failed", "inode", n.attr.Ino, "err", err)
+		f.store.pool.Refuse(err)
+	}
+}
+
 func (f *flusher) run() {
 	defer f.wg.Done()
 	for {
@@ -80,14 +110,7 @@ func (f *flusher) run() {
 		if n == nil {
 			return
 		}
-		// An error is not lost: the bytes stay dirty, and whoever waits for them flushes again and gets it.
-		f.store.chunks.gate.RLock()
-		err := w.flush(context.Background(), n, maxGen)
-		f.store.chunks.gate.RUnlock()
-		if err != nil {
-			f.store.log.Warn("flush failed", "inode", n.attr.Ino, "err", err)
-		}
-		w.release(n)
+		f.flush(w, n)
 	}
 }
 

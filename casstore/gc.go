@@ -37,7 +37,8 @@ type collector struct {
 	kick  chan struct{} // buffered
 	wg    sync.WaitGroup
 
-	mu sync.Mutex // held by the one collection that runs
+	urgent sync.Mutex // taken before mu by those who wait for space
+	mu     sync.Mutex // held by the one collection that runs
 }
 
 func newCollector(s *Store) *collector {
@@ -89,6 +90,11 @@ func (s *Store) GC(ctx context.Context) (GCReport, error) {
 
 // collectNow collects because space is needed: packs of which little is dead are worth it too.
 func (s *Store) collectNow(ctx context.Context) error {
+	s.collector.urgent.Lock()
+	defer s.collector.urgent.Unlock()
+	if s.space.garbage.Load() == 0 {
+		return nil // somebody else has just done it
+	}
 	_, err := s.collector.collect(ctx, gcDeadShare/5)
 	return err
 }

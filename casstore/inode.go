@@ -1,6 +1,7 @@
 package casstore
 
 import (
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -47,15 +48,16 @@ type inode struct {
 	target  string
 	xattrs  *xattrs // nil until they are loaded
 	nxattrs uint32  // how many there are
-
-	older, newer *inode // the cache's list, when clean or dirty; the ends are in the tree
 }
 
-// dataState is what a file held at some moment.
+// dataState is what a file held at some moment, as its record says it.
 type dataState struct {
 	body  vfs.Body
 	size  uint64
 	mtime vfs.Time
+	// tree is the manifest of a body that is a tree, if it is in memory: what it shares with the next one need not be
+	// stored again.
+	tree chunk.Manifest
 }
 
 // snapshot is an inode as a commit captured it.
@@ -166,10 +168,5 @@ func (s *snapshot) record(d dataState) vfs.InodeRecord {
 	return r
 }
 
-// stat returns the attributes, with what a directory and a symlink show as size.
-func (n *inode) stat() vfs.Attr { return n.attr }
-
 // touchTimes sets the times that a change of the inode's contents sets.
 func (n *inode) touchTimes(now vfs.Time) { n.attr.Mtime, n.attr.Ctime = now, now }
-
-func (n *inode) busy() bool { return n.gen != 0 || n.refs > 0 }

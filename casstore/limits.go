@@ -23,6 +23,13 @@ const (
 	// of a bulk write; it is committed as it was when last flushed, and whole in a later commit.
 	lagLimit = 16 << 20
 
+	// inlineDirty is how many dirty bytes a commit for an fsync waits for of other files: those that go into a record,
+	// with what the buffer charges for them.
+	inlineDirty = vfs.MaxInline + 1<<10
+
+	// discardEvery is after how many revisions Badger is told that older ones need not be kept.
+	discardEvery = 64
+
 	// cacheCost bounds the clean inodes and dirents kept in memory, in units of about 250 bytes.
 	cacheCost = 200_000
 

@@ -18,7 +18,7 @@ func (w *Workspace) Lookup(ctx context.Context, dir vfs.Ino, name string) (attr 
 		}
 		n, err := w.child(d, name)
 		if err == nil {
-			attr = n.stat()
+			attr = n.attr
 		}
 		return err
 	})
@@ -83,7 +83,7 @@ func (w *Workspace) make(
 			d.attr.Nlink++
 		}
 		w.name(ctx, d, name, n)
-		attr = n.stat()
+		attr = n.attr
 		return nil
 	})
 	return attr, err
@@ -145,7 +145,7 @@ func (w *Workspace) Link(ctx context.Context, ino, dir vfs.Ino, name string) (at
 		n.attr.Ctime = w.now()
 		w.name(ctx, d, name, n)
 		w.notify(ctx, vfs.Change{Kind: vfs.ChangeAttr, Ino: ino})
-		attr = n.stat()
+		attr = n.attr
 		return nil
 	})
 	return attr, wrap(err, "link", dir, name)
@@ -232,7 +232,7 @@ func (w *Workspace) Rename(
 	if err == nil {
 		err = vfs.CheckName(newName)
 	}
-	if err == nil && flags == vfs.RenameNoReplace|vfs.RenameExchange || flags&^(vfs.RenameNoReplace|vfs.RenameExchange) != 0 {
+	if both := vfs.RenameNoReplace | vfs.RenameExchange; err == nil && (flags&^both != 0 || flags == both) {
 		err = vfs.ErrInvalid
 	}
 	if err == nil {

@@ -23,6 +23,9 @@ type space struct {
 	// left is what may still be admitted before the disk is asked again.
 	left atomic.Int64
 
+	// promised is what the records need that are in memory only.
+	promised atomic.Int64
+
 	// garbage is how many bytes have been deleted or replaced since the collector ran: an estimate, because other files
 	// may share them.
 	garbage atomic.Int64
@@ -55,6 +58,18 @@ func (sp *space) admit(ctx context.Context, n int) error {
 	return vfs.ErrNoSpace
 }
 
+// admitRecords is admit for n bytes that stay in memory as records until they are committed.
+func (sp *space) admitRecords(ctx context.Context, n int) error {
+	err := sp.admit(ctx, n)
+	if err == nil {
+		sp.promised.Add(int64(n))
+	}
+	return err
+}
+
+// written says that n bytes of what was promised have been committed.
+func (sp *space) written(n int64) { sp.promised.Add(-n) }
+
 // ask looks at the disk, and sets what may be admitted without looking again.
 func (sp *space) ask(n int) (bool, error) {
 	sp.mu.Lock()
@@ -63,7 +78,7 @@ func (sp *space) ask(n int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	free -= int64(sp.reserve) + sp.store.pool.Used() + int64(n)
+	free -= int64(sp.reserve) + sp.store.pool.Used() + sp.promised.Load() + int64(n)
 	if free < 0 {
 		sp.left.Store(0)
 		return false, nil

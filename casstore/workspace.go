@@ -88,7 +88,7 @@ func (w *Workspace) attempt(op func() error) (err error, dead []*inode) {
 // change is do for an operation that needs cost bytes of disk when it is committed. What only removes needs none.
 func (w *Workspace) change(ctx context.Context, cost int, op func() error) error {
 	if cost > 0 {
-		if err := w.store.space.admit(ctx, cost); err != nil {
+		if err := w.store.space.admitRecords(ctx, cost); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,7 @@ type waiter struct {
 	n        int64
 	wake     chan struct{} // has room for one: something changed for this waiter
 	admitted bool          // and not in the queue; guarded by the pool's mu
+	refused  error         // of Refuse; guarded by the pool's mu
 }
 
 // NewPool returns a pool of budget bytes.
@@ -88,6 +89,16 @@ func (p *Pool) Close() {
 	}
 }
 
+// Refuse makes every Admit that waits now return err: what they wait for could not be stored.
+func (p *Pool) Refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.queue {
+		w.refused = err
+		w.nudge()
+	}
+}
+
 // enter admits a writer at once, or puts it in the queue and returns its place there. pressure is to be called, if
 // not nil.
 func (p *Pool) enter(n int64) (w *waiter, pressure func(), err error) {
@@ -137,6 +148,9 @@ func (p *Pool) look(w *waiter) (done bool, pressure func(), err error) {
 	case p.closed:
 		p.removeLocked(w)
 		return true, nil, vfs.ErrClosed
+	case w.refused != nil:
+		p.removeLocked(w)
+		return true, nil, w.refused
 	}
 	p.pressed = true
 	return false, p.pressure, nil
