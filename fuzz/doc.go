@@ -1,0 +1,30 @@
+// Package fuzz tests whole subsystems: a store, mounted, under real work, crashes, a full disk and many processes. It
+// has nothing but tests.
+//
+// # Processes
+//
+// The test binary is every process of a test. It starts itself again as the daemon, which opens a store and serves the
+// mount, and as workers, which do the work in it; a program such as git is started by a worker that becomes it. The
+// test itself only starts, kills and compares. So the process that serves a mount never uses it, and no process is
+// forked with a working directory in a mount.
+//
+//	test ──► daemon: opens the store, mounts, says "ready", answers check, audit and stop; SIGTERM is a clean stop
+//	     ├─► worker: changes to the mount, does one named job, says what it found
+//	     └─► worker: changes to the mount, becomes git, npm, rsync, ...
+//
+// A daemon ends when its standard input does, so it does not outlive its test.
+//
+// # What is needed
+//
+// Root, /dev/fuse, git, npm with its registry, sqlite3, rsync, tar and go. What is missing fails the test that needs it.
+//
+// # Environment
+//
+//	VFSTEST_SEED        the seed of everything that is random; a failure prints it
+//	CARREL_ROUNDS       rounds of TestCrash (100)
+//	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (1024)
+//	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
+//	CARREL_ENTRIES      entries of TestLargeDirectory (200000)
+//	CARREL_MILLION      files of TestMillion, which runs only when it is set (1000000 is meant)
+//	CARREL_VERBOSE      when set, daemons pass on all that they log
+package fuzz
