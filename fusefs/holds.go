@@ -6,8 +6,8 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// holds counts how often the kernel was given each inode, as it counts itself, and keeps one [vfs.Tree.Hold] on each
-// whose count is not zero. The counts are needed because a mount that ends does not give its inodes back one by one.
+// holds counts how often the kernel was given each inode, as it counts itself, and keeps as many [vfs.Tree.Hold] on it.
+// The counts are needed because a mount that ends does not give its inodes back one by one.
 type holds struct {
 	tree   vfs.Tree
 	mu     sync.Mutex
@@ -22,33 +22,30 @@ type held struct {
 func newHolds(tree vfs.Tree) *holds { return &holds{tree: tree, inodes: make(map[vfs.Ino]held)} }
 
 // take counts one reply that carries ino. It must come before the reply is sent: the kernel may forget the inode as
-// soon as it has it.
+// soon as it has it. The tree holds the inode before it is counted. Counting first, and holding only the first time,
+// would let a second reply out while the first has not held the inode yet.
 func (h *holds) take(ino vfs.Ino) {
+	h.tree.Hold(ino)
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	i := h.inodes[ino]
 	i.count++
 	h.inodes[ino] = i
-	h.mu.Unlock()
-	if i.count == 1 {
-		h.tree.Hold(ino)
-	}
 }
 
 // give takes n replies back.
 func (h *holds) give(ino vfs.Ino, n uint64) {
 	h.mu.Lock()
-	i, ok := h.inodes[ino]
-	last := ok && n >= i.count
-	switch {
-	case last:
-		delete(h.inodes, ino)
-	case ok:
-		i.count -= n
+	i := h.inodes[ino]
+	n = min(n, i.count)
+	if i.count -= n; i.count > 0 {
 		h.inodes[ino] = i
+	} else {
+		delete(h.inodes, ino)
 	}
 	h.mu.Unlock()
-	if last {
-		h.tree.Release(ino, 1)
+	if n > 0 {
+		h.tree.Release(ino, n)
 	}
 }
 
@@ -58,8 +55,8 @@ func (h *holds) giveAll() {
 	inodes := h.inodes
 	h.inodes = make(map[vfs.Ino]held)
 	h.mu.Unlock()
-	for ino := range inodes {
-		h.tree.Release(ino, 1)
+	for ino, i := range inodes {
+		h.tree.Release(ino, i.count)
 	}
 }
 

@@ -213,7 +213,10 @@ func TestHolds(t *testing.T) {
 	if !h.has(5) || !h.has(6) || !h.has(vfs.RootIno) || h.has(7) {
 		t.Error("has is wrong")
 	}
-	h.give(5, 1)
+	if tree.counts[5] != 1 {
+		t.Errorf("the tree holds %v", tree.counts)
+	}
+	h.give(5, 8) // more than it was given
 	h.give(7, 3) // never given out
 	if h.has(5) || tree.counts[5] != 0 || tree.counts[6] != 1 {
 		t.Errorf("the tree holds %v", tree.counts)

@@ -392,6 +392,38 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
+// nested mounts, has a child use the mount, and unmounts.
+var nested = scenario("nested", func(c *client) {
+	s, err := Mount(c.args[0], vfstest.NewTree(), Options{})
+	c.must(err)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), scenarioEnv+"="+smoke, dirEnv+"="+c.args[0])
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.errorf("%v: %s", err, out)
+	}
+	c.must(s.Unmount(context.Background()))
+})
+
+// TestUserNamespace: who is root only in a user namespace of its own can mount there, with nothing installed.
+func TestUserNamespace(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	cmd := exec.Command("/proc/self/exe", dir)
+	cmd.Env = append(os.Environ(), scenarioEnv+"="+nested, dirEnv+"=/")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: ids, GidMappings: ids,
+	}
+	if err := cmd.Run(); err != nil || out.Len() > 0 {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if isMounted(t, dir) {
+		t.Error("the mount is in our namespace")
+	}
+}
+
 var readOnly = scenario("read-only", func(c *client) {
 	c.holds("f", "there")
 	_, err := unix.Open("f", unix.O_RDWR|unix.O_CLOEXEC, 0)
