@@ -58,8 +58,7 @@ func (c *session) welcome() error {
 
 // serve returns when the connection has ended and nothing runs or is held for the client any more.
 func (c *session) serve() {
-	err := c.read()
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := c.read(); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		c.server.log.Warn("control: client dropped", "err", err)
 	}
 	c.cancel()
@@ -76,6 +75,7 @@ func (c *session) close() {
 	c.cut()
 }
 
+// read takes frames until the connection ends or breaks, and says why.
 func (c *session) read() error {
 	for {
 		var h header

@@ -21,7 +21,8 @@ func (p *program) mountCommand() *cli.Command {
 		Usage:     "mount a workspace on a directory",
 		ArgsUsage: "WORKSPACE DIR",
 		Description: "Makes the store, the workspace and DIR when they are not there, and stays until DIR is unmounted, by 'carrel umount DIR'\n" +
-			"or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is started again by itself.",
+			"or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is started again by itself. A second mount\n" +
+			"of the same store goes through the first one's daemon, and ends with it when that one is ended by Ctrl-C or SIGTERM.",
 		Flags: append(mountFlags(), &cli.BoolFlag{
 			Name: "detach", Usage: "mount in the background; the log is daemon.log in the store",
 		}),
@@ -110,7 +111,8 @@ func (p *program) mountHowever(ctx context.Context, j job) error {
 		switch {
 		case err == nil && owner.Owner().Mounts:
 			return errors.Join(p.mountThrough(ctx, j, owner), owner.Close())
-		case err == nil: // a command that works for a moment; the daemon waits for it
+		case err == nil: // the daemon waits for it
+			p.say("waiting for process %d, which works on the store", owner.Owner().PID)
 			err = owner.Close()
 		case errors.Is(err, control.ErrNoOwner), errors.Is(err, vfs.ErrClosed):
 			err = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -100,6 +101,7 @@ var advices = []struct {
 	{vfs.ErrNoSpace, "Free space on the store's disk: remove files from workspaces and run 'carrel gc', or make room beside the store."},
 	{vfs.ErrNameTooLong, fmt.Sprintf("A name has at most %d bytes.", vfs.MaxNameLen)},
 	{vfs.ErrTooBig, "A file has at most 16 TiB."},
+	{fs.ErrPermission, "It belongs to another user: run this as that user or as root, or name another store with --store DIR."},
 	{vfs.ErrClosed, "The process that had the store open has ended. Look at what was done, and run the command again."},
 }
 

@@ -68,7 +68,8 @@ func (p *program) mountDetached(ctx context.Context, j job) error {
 	case !ok:
 		return told(errors.New("mount: the daemon has died"), "Its log is %s.", log.Name())
 	case status.Err() != nil:
-		return errors.Join(status.Err(), cmd.Wait())
+		_ = cmd.Wait() // its exit status says no more
+		return status.Err()
 	}
 	p.sayMounted(j)
 	return cmd.Process.Release()

@@ -30,10 +30,7 @@ func CheckPoint(store, dir string) error {
 	}
 	top, mounted := topmost(entries, dir)
 	if mounted && top.Ours() {
-		if err, advice := checkMounted(top, dir); err != nil {
-			return bad(err, advice)
-		}
-		return nil
+		return checkMounted(top, dir, bad)
 	}
 	for _, e := range entries {
 		if _, its := e.Workspace(); e.Ours() && its == store && within(dir, e.Dir) {
@@ -50,12 +47,12 @@ func within(path, dir string) bool {
 }
 
 // checkMounted is about a directory that a workspace is mounted on: it must not be opened, its daemon may hang.
-func checkMounted(e Entry, dir string) (error, string) {
+func checkMounted(e Entry, dir string, bad func(error, string) error) error {
 	if dead, err := fusefs.IsDead(dir); err == nil && dead {
-		return nil, ""
+		return nil
 	}
 	workspace, _ := e.Workspace()
-	return fmt.Errorf("workspace %q is mounted there: %w", workspace, vfs.ErrBusy), "'carrel umount " + dir + "' first"
+	return bad(fmt.Errorf("workspace %q is mounted there: %w", workspace, vfs.ErrBusy), "'carrel umount "+dir+"' first")
 }
 
 func checkEmpty(dir string, bad func(error, string) error) error {
