@@ -22,10 +22,13 @@ func (w *Workspace) forgetAll() {
 	}
 }
 
+// randomRuns is how many seeds TestRandom takes. VFSTEST_SEED gives one, -count=N makes more.
+const randomRuns = 3
+
 // TestRandom runs random operations beside a model in memory, with commits, flushes, collections, evictions and
 // reopenings between them.
 func TestRandom(t *testing.T) {
-	for range 6 {
+	for range randomRuns {
 		seed := vfstest.Seed(t)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir := t.TempDir()
@@ -36,7 +39,7 @@ func TestRandom(t *testing.T) {
 			}
 			w := openWorkspace(t, s, "ws")
 			rnd := rand.New(rand.NewPCG(seed, 1))
-			vfstest.Random(t, seed, 3000, w, vfstest.NewTree(), func(_ int, tree vfs.Tree) vfs.Tree {
+			vfstest.Random(t, seed, 2000, w, vfstest.NewTree(), func(_ int, tree vfs.Tree) vfs.Tree {
 				switch rnd.IntN(60) {
 				case 0:
 					if _, err := w.Commit(bg); err != nil {

@@ -2,9 +2,11 @@ package casstore
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/vfstest"
@@ -79,5 +81,28 @@ func TestConformance(t *testing.T) {
 			}
 		})
 		return w
+	})
+}
+
+// smallDiskDir mounts a filesystem of a number of bytes, as a store's disk. Without the right to, the test fails.
+func smallDiskDir(t *testing.T, size int64) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Fatalf("mount tmpfs (as root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount tmpfs: %v", err)
+		}
+	})
+	return dir
+}
+
+// TestConformanceFull fills a small disk.
+func TestConformanceFull(t *testing.T) {
+	vfstest.RunFull(t, func(t *testing.T) vfs.Tree {
+		s := openStore(t, smallDiskDir(t, 128<<20), Options{})
+		return openWorkspace(t, s, "ws")
 	})
 }
