@@ -1,6 +1,7 @@
 package casstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -135,6 +136,12 @@ func (c *collector) collect(ctx context.Context, share uint64) (report GCReport,
 		if p.total == 0 || p.deadBytes*100 < p.total*share {
 			continue
 		}
+		if ok, err := s.space.fitsCopy(p.total - p.deadBytes); !ok || err != nil {
+			if err != nil {
+				return report, err
+			}
+			continue
+		}
 		moved, err := s.empty(ctx, p)
 		if err != nil {
 			return report, err
@@ -234,22 +241,27 @@ func markEntries(entries []chunk.Entry, live map[chunk.ID]struct{}) {
 // markOpen marks what the files in memory refer to, which need not be in any record.
 func (w *Workspace) markOpen(ctx context.Context, live map[chunk.ID]struct{}) error {
 	w.mu.Lock()
-	files := make(map[*file]vfs.Body)
+	var files []*file
+	var stored []vfs.Body
 	for _, n := range w.inodes {
 		if n.file != nil {
-			files[n.file] = n.stored.body
+			files = append(files, n.file)
+		}
+		if n.gone {
+			stored = append(stored, n.stored.body) // in no record any more, and perhaps not loaded
 		}
 	}
 	w.mu.Unlock()
-	for f, stored := range files {
+	for _, f := range files {
 		f.mu.Lock()
 		bases := []base{f.base, f.flushed.base, f.saved.base}
 		f.mu.Unlock()
 		for _, b := range bases {
 			markEntries(b.manifest.Entries(), live)
 		}
-		// What is not loaded yet, of a file that has lost its name, is in no record either.
-		if err := w.store.markBody(ctx, stored, live); err != nil {
+	}
+	for _, b := range stored {
+		if err := w.store.markBody(ctx, b, live); err != nil {
 			return err
 		}
 	}
@@ -268,8 +280,16 @@ type indexed struct {
 	loc pack.Loc
 }
 
-// weigh sorts the index by pack, as far as the packs are among old. What is not in the index any more is dead weight:
-// a pack's total is its file's size.
+// fitsCopy reports whether n bytes of a pack that is to be emptied can be copied. They come out of the reserve when the
+// disk is full, and half of that must be left for commits.
+func (sp *space) fitsCopy(n uint64) (bool, error) {
+	free, err := sp.free()
+	return free >= int64(n)+int64(sp.reserve)/2, err
+}
+
+// weigh sorts the index by pack, as far as the packs are among old, those with the fewest live bytes first: on a full
+// disk each makes room to empty the next. What is not in the index any more is dead weight: a pack's total is its
+// file's size.
 func (s *Store) weigh(live map[chunk.ID]struct{}, old []pack.Info) ([]*weighed, error) {
 	byID := make(map[uint32]*weighed, len(old))
 	list := make([]*weighed, 0, len(old))
@@ -298,6 +318,7 @@ func (s *Store) weigh(live map[chunk.ID]struct{}, old []pack.Info) ([]*weighed, 
 		}
 		return true, nil
 	})
+	slices.SortFunc(list, func(a, b *weighed) int { return cmp.Compare(a.total-a.deadBytes, b.total-b.deadBytes) })
 	return list, err
 }
 

@@ -107,7 +107,9 @@ func (s *Store) start() error {
 	if err := s.openRecords(table); err != nil {
 		return err
 	}
-	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: s.opt.packSize}); err != nil {
+	// A pack is emptied by copying what lives in it, which on a full disk must fit into half of the reserve.
+	packSize := defaulted(s.opt.packSize, min(pack.DefaultPackSize, int64(reserve/2)))
+	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize}); err != nil {
 		return mapError(err)
 	}
 	if err := s.packs.TruncateTo(s.packEnds); err != nil {
