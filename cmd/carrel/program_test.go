@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	for _, a := range advices {
-		if text := explain(fmt.Errorf("open: %w", a.err)); !strings.Contains(text, "\n  "+a.advice) {
+		if text := explain(fmt.Errorf("open: %w", a.err)); !strings.Contains(text, "\n  "+strings.ReplaceAll(a.advice, "\n", "\n  ")) {
 			t.Errorf("%v is explained as %q", a.err, text)
 		}
 	}

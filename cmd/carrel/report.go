@@ -93,7 +93,7 @@ var advices = []struct {
 	advice string
 }{
 	{vfs.ErrNewerFormat, "A newer version of carrel made this store: use that version. Nothing was changed."},
-	{vfs.ErrCorrupt, "Run 'carrel check' to see all that is damaged. Nothing was changed."},
+	{vfs.ErrCorrupt, "Nothing was changed. 'carrel check --bytes' lists all that is damaged; a store that cannot be opened at all must be\nrestored from a copy of its directory."},
 	{control.ErrVersion, "Use the version that has the store open, or end that process (a mount ends by 'carrel umount DIR')."},
 	{vfs.ErrInUse, "Another process has the store open and does not answer on its socket. End it, or wait for it."},
 	{vfs.ErrNoWorkspace, "'carrel ws ls' lists the workspaces there are, 'carrel ws create NAME' makes one."},

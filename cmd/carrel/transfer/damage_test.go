@@ -140,6 +140,22 @@ func TestHostileTar(t *testing.T) {
 	}
 }
 
+// A file that is too large is refused before any of its bytes is read.
+func TestTooLarge(t *testing.T) {
+	var b bytes.Buffer
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: vfs.MaxFileSize + 1}); err != nil {
+		t.Fatal(err)
+	}
+	tree := vfstest.NewTree()
+	_, err := transfer.Copy(t.Context(), &transfer.TarSource{Reader: &b}, transfer.NewTreeSink(tree, vfs.RootIno), nil)
+	if !errors.Is(err, vfs.ErrTooBig) {
+		t.Errorf("Copy = %v, want ErrTooBig", err)
+	}
+	if got := names(t, tree); got != "" {
+		t.Errorf("the tree has %q", got)
+	}
+}
+
 var errDisk = errors.New("the disk is broken")
 
 // A source that fails in the middle of a file leaves the old one, and no leftovers.
