@@ -67,6 +67,16 @@ func (c *committer) soon() {
 	}
 }
 
+// now asks for a commit, unless one is asked for already.
+func (c *committer) now() {
+	c.mu.Lock()
+	asked := len(c.queue) > 0
+	c.mu.Unlock()
+	if !asked {
+		c.enqueue(request{})
+	}
+}
+
 // periodic runs when the clock has. It flushes before it asks for the commit, so that an fsync that comes meanwhile does
 // not wait for that.
 func (c *committer) periodic() {
@@ -226,16 +236,12 @@ func (s *Store) flushAhead(ctx context.Context, batch []request) error {
 	for _, r := range batch {
 		switch {
 		case r.tree != nil && r.whole:
-			for _, n := range r.tree.dirtyFiles() {
-				if err := r.tree.flush(ctx, n, maxGen); err != nil {
-					return err
-				}
+			if err := r.tree.flushAll(ctx, r.tree.dirtyFiles()); err != nil {
+				return err
 			}
 		case r.tree != nil && r.ino != 0:
-			if n := r.tree.dirtyFile(r.ino); n != nil {
-				if err := r.tree.flush(ctx, n, maxGen); err != nil {
-					return err
-				}
+			if err := r.tree.flushAll(ctx, r.tree.dirtyFile(r.ino)); err != nil {
+				return err
 			}
 		}
 	}
@@ -244,14 +250,27 @@ func (s *Store) flushAhead(ctx context.Context, batch []request) error {
 
 const maxGen = 1<<64 - 1
 
-// dirtyFile returns the inode of a file that may have dirty bytes, else nil.
-func (w *Workspace) dirtyFile(ino vfs.Ino) *inode {
+// flushAll flushes files and releases them.
+func (w *Workspace) flushAll(ctx context.Context, files []*inode) (err error) {
+	for _, n := range files {
+		if err == nil {
+			err = w.flush(ctx, n, n.file, maxGen)
+		}
+		w.release(n)
+	}
+	return err
+}
+
+// dirtyFile returns the inode of a file, kept, if it may have dirty bytes.
+func (w *Workspace) dirtyFile(ino vfs.Ino) []*inode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.inodes[ino]; n != nil && n.file != nil && n.gen != 0 {
-		return n
+	n := w.inodes[ino]
+	if n == nil || n.file == nil || n.gen == 0 {
+		return nil
 	}
-	return nil
+	n.refs++
+	return []*inode{n}
 }
 
 func (v *revision) make(ctx context.Context, batch []request) error {

@@ -72,7 +72,7 @@ func (c *cut) captureSlice(slice []object) {
 func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error {
 	for i := range c.inodes {
 		s := &c.inodes[i]
-		if s.gone || s.n.file == nil {
+		if s.gone || !s.n.regular() {
 			continue
 		}
 		d, exact, err := c.dataOf(ctx, s, need(s))
@@ -89,10 +89,8 @@ func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error 
 
 // dataOf returns the state of a file's bytes that its record is to hold. exact says that it is the state at the cut.
 func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState, exact bool, err error) {
-	f := s.n.file
-	f.mu.Lock()
-	loaded, wait := f.loaded, f.pending(c.gen)
-	f.mu.Unlock()
+	f := s.file
+	loaded, wait := f.pending(c.gen)
 	if !loaded {
 		d := s.stored
 		d.mtime = s.attr.Mtime
@@ -100,7 +98,7 @@ func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState,
 	}
 	exact = wait <= need
 	if exact {
-		if err := c.tree.flush(ctx, s.n, c.gen); err != nil {
+		if err := c.tree.flush(ctx, s.n, f, c.gen); err != nil {
 			return dataState{}, false, err
 		}
 	}
@@ -125,9 +123,14 @@ func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState,
 // errInconsistent is our own mistake: it must not be written to disk.
 var errInconsistent = errors.New("inconsistent commit")
 
-// pending is how many dirty bytes the file has from generations up to gen.
-func (f *file) pending(gen uint64) int64 {
-	var n int64
+// pending is how many dirty bytes the file has from generations up to gen. loaded is false when nobody has used it, and
+// the inode's stored state says all.
+func (f *file) pending(gen uint64) (loaded bool, n int64) {
+	if f == nil {
+		return false, 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, l := range f.frozen {
 		if l.gen <= gen {
 			n += l.layer.Bytes()
@@ -136,7 +139,7 @@ func (f *file) pending(gen uint64) int64 {
 	if f.liveGen <= gen {
 		n += f.buf.Dirty()
 	}
-	return n
+	return f.loaded, n
 }
 
 // pointAt returns the last state of a file that was flushed and is not after the cut of a generation: after a flush up
@@ -208,6 +211,11 @@ func (c *cut) finish() {
 	for _, n := range c.lagging {
 		if !n.gone {
 			w.touch(n)
+		}
+	}
+	for n, d := range c.results {
+		if n.gen == 0 && n.refs == 0 && d.body.Kind != vfs.BodyTree {
+			n.file = nil // quickly made again of what is stored; a tree's manifest is not
 		}
 	}
 	w.cutGen.Store(0)

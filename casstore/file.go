@@ -118,8 +118,11 @@ func (w *Workspace) acquire(ctx context.Context, ino vfs.Ino) (n *inode, err err
 			return err
 		case n.dir != nil:
 			return vfs.ErrIsDir
-		case n.file == nil:
+		case !n.regular():
 			return vfs.ErrInvalid
+		}
+		if n.file == nil {
+			n.file = newFile(w.store.pool)
 		}
 		n.refs++
 		return nil

@@ -19,8 +19,7 @@ import (
 
 // flush takes the layers of a file that belong to generations up to upTo into its base. Writers and readers go on
 // meanwhile.
-func (w *Workspace) flush(ctx context.Context, n *inode, upTo uint64) error {
-	f := n.file
+func (w *Workspace) flush(ctx context.Context, n *inode, f *file, upTo uint64) error {
 	f.flushing.Lock()
 	defer f.flushing.Unlock()
 	for {
@@ -32,7 +31,7 @@ func (w *Workspace) flush(ctx context.Context, n *inode, upTo uint64) error {
 		if err != nil {
 			return err
 		}
-		w.advanceBase(n, next, l)
+		w.advanceBase(n, f, next, l)
 	}
 }
 
@@ -51,8 +50,7 @@ func (f *file) oldest(upTo uint64) (base, frozenLayer, bool) {
 
 // advanceBase puts the base that contains l in place. When l is of a later generation than the cut that is being
 // committed, the commit may still need the base before it.
-func (w *Workspace) advanceBase(n *inode, next base, l frozenLayer) {
-	f := n.file
+func (w *Workspace) advanceBase(n *inode, f *file, next base, l frozenLayer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.discarded {

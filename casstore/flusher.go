@@ -70,6 +70,7 @@ func (f *flusher) watchPressure() {
 		for _, w := range f.store.openWorkspaces() {
 			for _, n := range w.dirtyFiles() {
 				f.push(w, n)
+				w.release(n)
 			}
 		}
 	}
@@ -81,7 +82,6 @@ func (f *flusher) flushDirty() {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, w := range f.store.openWorkspaces() {
 		for _, n := range w.dirtyFiles() {
-			w.keep(n)
 			group.Go(func() error {
 				f.flush(w, n)
 				return nil
@@ -97,7 +97,7 @@ func (f *flusher) flush(w *Workspace, n *inode) {
 	defer w.release(n)
 	f.store.chunks.gate.RLock()
 	defer f.store.chunks.gate.RUnlock()
-	if err := w.flush(context.Background(), n, maxGen); err != nil {
+	if err := w.flush(context.Background(), n, n.file, maxGen); err != nil {
 		f.store.log.Warn("flush failed", "inode", n.attr.Ino, "err", err)
 		f.store.pool.Refuse(err)
 	}
@@ -140,7 +140,7 @@ func (f *flusher) close() {
 	f.wg.Wait()
 }
 
-// dirtyFiles returns the files that have dirty bytes.
+// dirtyFiles returns the files that have dirty bytes, each kept: the caller releases them.
 func (w *Workspace) dirtyFiles() []*inode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,6 +148,7 @@ func (w *Workspace) dirtyFiles() []*inode {
 	add := func(list []object) {
 		for _, o := range list {
 			if n, ok := o.(*inode); ok && n.file != nil && n.gen != 0 {
+				n.refs++
 				files = append(files, n)
 			}
 		}
@@ -157,7 +158,10 @@ func (w *Workspace) dirtyFiles() []*inode {
 		add(w.cut.objects)
 	}
 	for n := range w.orphans {
-		files = append(files, n)
+		if n.file != nil {
+			n.refs++
+			files = append(files, n)
+		}
 	}
 	return files
 }

@@ -43,7 +43,7 @@ type inode struct {
 	// urgent: the next commit must hold all of the file's bytes, because a rename has put it in another's place.
 	urgent bool
 
-	file    *file
+	file    *file // of a regular file that is in use or dirty; nil when stored says all
 	dir     *directory
 	target  string
 	xattrs  *xattrs // nil until they are loaded
@@ -63,6 +63,7 @@ type dataState struct {
 // snapshot is an inode as a commit captured it.
 type snapshot struct {
 	n        *inode
+	file     *file
 	attr     vfs.Attr
 	btime    vfs.Time
 	gone     bool
@@ -77,7 +78,7 @@ func (n *inode) capture(c *cut) {
 		return
 	}
 	c.inodes = append(c.inodes, snapshot{
-		n: n, attr: n.attr, btime: n.btime, gone: n.gone, atimeSet: n.atimeSet, urgent: n.urgent, stored: n.stored,
+		n: n, file: n.file, attr: n.attr, btime: n.btime, gone: n.gone, atimeSet: n.atimeSet, urgent: n.urgent, stored: n.stored,
 		xattrs: n.nxattrs,
 	})
 	if !n.gone {
@@ -92,6 +93,8 @@ func (n *inode) committed(t *Workspace, clean bool) {
 		t.bury(n)
 	}
 }
+
+func (n *inode) regular() bool { return n.attr.Type == vfs.TypeRegular }
 
 // newInode returns an inode of the live tree that no name leads to yet.
 func (w *Workspace) newInode(t vfs.Type, v vfs.NewNode, dir *inode) *inode {
@@ -112,9 +115,7 @@ func (w *Workspace) newInode(t vfs.Type, v vfs.NewNode, dir *inode) *inode {
 	}
 	switch t {
 	case vfs.TypeRegular:
-		n.file = newFile(w.store.pool)
-		n.file.loaded = true
-		n.file.mtime, n.file.flushed.mtime, n.stored.mtime = now, now, now
+		n.stored.mtime = now
 	case vfs.TypeDir:
 		n.attr.Nlink = 2
 		n.attr.Parent = dir.attr.Ino
@@ -141,7 +142,6 @@ func (w *Workspace) inodeOf(ino vfs.Ino, r vfs.InodeRecord) *inode {
 	}
 	switch r.Type {
 	case vfs.TypeRegular:
-		n.file = newFile(w.store.pool)
 		n.stored = dataState{body: r.Body, size: r.Size, mtime: r.Mtime}
 		n.attr.Blocks = blocksOfBody(r.Body, r.Size)
 	case vfs.TypeDir:

@@ -30,8 +30,8 @@ const (
 	// discardEvery is after how many revisions Badger is told that older ones need not be kept.
 	discardEvery = 64
 
-	// cacheCost bounds the clean inodes and dirents kept in memory, in units of about 250 bytes.
-	cacheCost = 200_000
+	// cacheCost bounds the clean inodes and dirents kept in memory, in units of some 300 bytes.
+	cacheCost = 150_000
 
 	// cacheBatch is how many the cache gives up at a time, so that eviction does not run at every operation.
 	cacheBatch = 1_000
@@ -61,6 +61,10 @@ const (
 	// recordCost is what a changed record is taken to need on disk until it is committed: its bytes in the log and in
 	// a table, and a share of the compaction.
 	recordCost = 1 << 10
+
+	// recordBudget bounds what is promised for changed records in memory: some ten thousand of them, about as many bytes
+	// of heap.
+	recordBudget = 128 << 20
 
 	// smallDisk is the size of disk below which the store keeps its tables and its reserve small.
 	smallDisk = 2 << 30

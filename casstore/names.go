@@ -68,7 +68,7 @@ func (w *Workspace) make(
 	if err := vfs.CheckName(name); err != nil {
 		return vfs.Attr{}, err
 	}
-	err = w.change(ctx, 2*recordCost, func() error {
+	err = w.change(ctx, 2*recordCost+len(target), func() error {
 		d, err := w.vacant(dir, name)
 		if err != nil {
 			return err
@@ -350,7 +350,7 @@ func (w *Workspace) carryOut(ctx context.Context, m move) {
 func (w *Workspace) arrive(ctx context.Context, n, from, to *inode) {
 	w.touch(n)
 	n.attr.Ctime = w.now()
-	n.urgent = n.file != nil
+	n.urgent = n.regular()
 	if n.dir != nil && from != to {
 		w.touch(from)
 		w.touch(to)

@@ -58,13 +58,20 @@ func (sp *space) admit(ctx context.Context, n int) error {
 	return vfs.ErrNoSpace
 }
 
-// admitRecords is admit for n bytes that stay in memory as records until they are committed.
+// admitRecords is admit for n bytes that stay in memory as records until they are committed. When there are many, a
+// commit is made before its time, and when there are too many, the caller waits for one.
 func (sp *space) admitRecords(ctx context.Context, n int) error {
-	err := sp.admit(ctx, n)
-	if err == nil {
-		sp.promised.Add(int64(n))
+	if err := sp.admit(ctx, n); err != nil {
+		return err
 	}
-	return err
+	switch total := sp.promised.Add(int64(n)); {
+	case total > recordBudget:
+		_, err := sp.store.committer.commit(ctx, request{})
+		return err
+	case total > recordBudget/2:
+		sp.store.committer.now()
+	}
+	return nil
 }
 
 // written says that n bytes of what was promised have been committed.

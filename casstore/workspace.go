@@ -28,7 +28,7 @@ type Workspace struct {
 	gen    uint64
 	dirty  []object // changed in this generation
 	cut    *cut     // the commit that is capturing, or nil
-	dead   []*inode // whose bytes are to be discarded once mu is free
+	dead   []*file  // whose bytes are to be discarded once mu is free
 	// orphans are the files that have no name but are held.
 	orphans map[*inode]struct{}
 
@@ -59,8 +59,8 @@ func (w *Workspace) do(ctx context.Context, op func() error) error {
 			return vfs.ErrInterrupted
 		}
 		err, dead := w.attempt(op)
-		for _, n := range dead {
-			n.file.discard()
+		for _, f := range dead {
+			f.discard()
 		}
 		m, ok := err.(*miss)
 		if !ok {
@@ -72,7 +72,7 @@ func (w *Workspace) do(ctx context.Context, op func() error) error {
 	}
 }
 
-func (w *Workspace) attempt(op func() error) (err error, dead []*inode) {
+func (w *Workspace) attempt(op func() error) (err error, dead []*file) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -241,7 +241,7 @@ func (w *Workspace) lostName(n *inode) {
 		}
 	}
 	n.gone = true
-	if n.file != nil {
+	if n.regular() {
 		w.orphans[n] = struct{}{}
 	}
 	w.unheld(n)
@@ -252,10 +252,12 @@ func (w *Workspace) unheld(n *inode) {
 	if !n.gone || n.refs > 0 || w.holds[n.attr.Ino] > 0 {
 		return
 	}
-	if n.file != nil {
+	if n.regular() {
 		w.store.space.deleted(n.attr.Blocks * 512)
-		w.dead = append(w.dead, n)
 		delete(w.orphans, n)
+	}
+	if n.file != nil {
+		w.dead = append(w.dead, n.file)
 	}
 	if n.gen == 0 {
 		w.bury(n)

@@ -111,7 +111,9 @@ func (t *tree) Rmdir(ctx context.Context, dir vfs.Ino, name string) error {
 	return err
 }
 
-func (t *tree) Rename(ctx context.Context, dir vfs.Ino, name string, newDir vfs.Ino, newName string, f vfs.RenameFlags) error {
+func (t *tree) Rename(
+	ctx context.Context, dir vfs.Ino, name string, newDir vfs.Ino, newName string, f vfs.RenameFlags,
+) error {
 	q := &request{Dir: dir, Name: name, NewDir: newDir, NewName: newName, Flags: uint32(f)}
 	_, err := t.do(ctx, callRename, q)
 	return err
@@ -128,7 +130,8 @@ func (t *tree) ReadAt(ctx context.Context, ino vfs.Ino, p []byte, off uint64) (i
 	for {
 		part := p[n:min(len(p), n+MaxTransfer)]
 		r := &reply{Data: part[:0]}
-		err := t.client.doInto(ctx, callReadAt, &request{Tree: t.n, Ino: ino, Off: off + uint64(n), N: uint64(len(part))}, r, nil)
+		err := t.client.doInto(ctx, callReadAt, &request{Tree: t.n, Ino: ino, Off: off + uint64(n), N: uint64(len(part))},
+			r, nil)
 		if err != nil {
 			return n, err
 		}

@@ -63,8 +63,8 @@ func (w *watcher) stream(ctx context.Context, skip any, first func()) {
 	}
 }
 
-// deliver calls f for the changes as they come, and for those that are queued when the stream ends. The owner leaves out
-// what is to be skipped.
+// deliver calls f for the changes as they come, and for those that are queued when the stream ends. The owner leaves
+// out what is to be skipped.
 func (w *watcher) deliver(ctx context.Context, f func(vfs.Change)) {
 	for {
 		last := false
