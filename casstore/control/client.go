@@ -100,8 +100,8 @@ func readAnswer(answer *http.Response) (Owner, error) {
 	if answer.StatusCode != http.StatusSwitchingProtocols {
 		_ = answer.Body.Close() // nothing of it is needed
 		theirs := answer.Header.Get(protocolHeader)
-		return Owner{}, fmt.Errorf("%w: process %d speaks control protocol %q and this program %d", ErrVersion, pid,
-			theirs, Protocol)
+		return Owner{}, fmt.Errorf("%w: process %d speaks control protocol %q and this program %d",
+			ErrVersion, pid, theirs, Protocol)
 	}
 	return Owner{PID: pid, Mounts: answer.Header.Get(mountsHeader) == "true"}, nil
 }

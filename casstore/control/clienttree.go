@@ -130,9 +130,8 @@ func (t *tree) ReadAt(ctx context.Context, ino vfs.Ino, p []byte, off uint64) (i
 	for {
 		part := p[n:min(len(p), n+MaxTransfer)]
 		r := &reply{Data: part[:0]}
-		err := t.client.doInto(ctx, callReadAt, &request{Tree: t.n, Ino: ino, Off: off + uint64(n), N: uint64(len(part))},
-			r, nil)
-		if err != nil {
+		q := &request{Tree: t.n, Ino: ino, Off: off + uint64(n), N: uint64(len(part))}
+		if err := t.client.doInto(ctx, callReadAt, q, r, nil); err != nil {
 			return n, err
 		}
 		n += copy(part, r.Data)

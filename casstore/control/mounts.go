@@ -8,6 +8,9 @@ type Mount struct {
 	Dir        string // absolute, without symlinks, as the owner sees it
 	ReadOnly   bool
 	AllowOther bool // users other than the one who mounts may enter
+
+	// Requests is how many messages the kernel has sent so far; only in what Mounts returns.
+	Requests uint64
 }
 
 // Mounts is what an owner that mounts workspaces is asked to do. An owner that does not gives vfs.ErrNotSupported.

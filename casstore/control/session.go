@@ -50,9 +50,9 @@ func newSession(s *Server, conn net.Conn, r *bufio.Reader) *session {
 
 // welcome ends the handshake.
 func (c *session) welcome() error {
-	answer := fmt.Sprintf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %d\r\n%s: "+
-		"%d\r\n%s: %t\r\n\r\n",
-		upgradeProtocol, protocolHeader, Protocol, pidHeader, os.Getpid(), mountsHeader, c.server.mounts != nil)
+	answer := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + upgradeProtocol + "\r\n" +
+		fmt.Sprintf("%s: %d\r\n%s: %d\r\n", protocolHeader, Protocol, pidHeader, os.Getpid()) +
+		fmt.Sprintf("%s: %t\r\n\r\n", mountsHeader, c.server.mounts != nil)
 	_, err := c.conn.Write([]byte(answer))
 	return err
 }

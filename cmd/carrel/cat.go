@@ -32,7 +32,9 @@ func (p *program) cat(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		err = p.withWorkspace(c, at.workspace, func(w control.Workspace) error { return catFile(c.Context, w, at.path, p.stdout) })
+		err = p.withWorkspace(c, at.workspace, func(w control.Workspace) error {
+			return catFile(c.Context, w, at.path, p.stdout)
+		})
 		if err != nil {
 			return fmt.Errorf("cat %s: %w", at, err)
 		}

@@ -36,11 +36,12 @@ compdef _carrel carrel
 
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "completion",
-		Usage:       "print the completion script of a shell",
-		ArgsUsage:   "bash|zsh|fish",
-		Description: "For bash: source <(carrel completion bash). For zsh: source <(carrel completion zsh). For fish: carrel completion fish | source.",
-		Action:      p.completion,
+		Name:      "completion",
+		Usage:     "print the completion script of a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: "For bash: source <(carrel completion bash). For zsh: source <(carrel completion zsh).\n" +
+			"For fish: carrel completion fish | source.",
+		Action: p.completion,
 	}
 }
 

@@ -215,7 +215,8 @@ func checkMounts() []finding {
 			continue
 		}
 		workspace, store := e.Workspace()
-		f := finding{What: "mount " + e.Dir, State: stateOK, Detail: fmt.Sprintf("workspace %s of the store %s", workspace, store)}
+		f := finding{What: "mount " + e.Dir, State: stateOK}
+		f.Detail = fmt.Sprintf("workspace %s of the store %s", workspace, store)
 		if dead, err := fusefs.IsDead(e.Dir); err == nil && dead {
 			f.State, f.Detail, f.Mend = stateWarning, "dead: its daemon has ended", "carrel umount "+e.Dir
 		}

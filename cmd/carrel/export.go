@@ -24,10 +24,12 @@ func (p *program) exportCommand() *cli.Command {
 		Name:      "export",
 		Usage:     "copy a workspace to a directory or a tar stream",
 		ArgsUsage: "WORKSPACE[:/PATH] DIR|FILE.tar|-",
-		Description: "Copies what is in the directory at PATH to DIR, or as a tar stream to FILE.tar or to stdout, and keeps all metadata:\n" +
-			"modes, owners by number (into a directory only as root), times, hard links, symlinks, attributes, devices, holes.\n" +
-			"DIR must be empty or not be there. FILE.tar appears when it is whole.",
-		Flags:  []cli.Flag{storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print what was copied as a JSON object; not with -"}},
+		Description: "Copies what is in the directory at PATH to DIR, or as a tar stream to FILE.tar or to stdout, and keeps\n" +
+			"all metadata: modes, owners by number (into a directory only as root), times, hard links, symlinks,\n" +
+			"attributes, devices, holes. DIR must be empty or not be there. FILE.tar appears when it is whole.",
+		Flags: []cli.Flag{
+			storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print what was copied as a JSON object; not with -"},
+		},
 		Action: p.exportTree,
 	}
 }

@@ -21,8 +21,8 @@ func (p *program) findCommand() *cli.Command {
 		ArgsUsage: "WORKSPACE[:/PATH]",
 		Flags: []cli.Flag{
 			storeFlag(),
-			&cli.StringFlag{Name: "name", Usage: "only names that match `PATTERN`, in which * ? and [a-z] mean what they do in a shell"},
-			&cli.StringFlag{Name: "type", Usage: "only nodes of type `LETTER`: f file, d directory, l symlink, p fifo, s socket, c char, b block"},
+			&cli.StringFlag{Name: "name", Usage: "only names that match `PATTERN`; * ? and [a-z] mean what they do in a shell"},
+			&cli.StringFlag{Name: "type", Usage: "only type `LETTER`, of f (file), d (dir), l (symlink), p, s, c, b"},
 			&cli.IntFlag{Name: "max-depth", Usage: "not deeper than `N` below the start", Value: -1, DefaultText: "any depth"},
 			&cli.BoolFlag{Name: "print0", Aliases: []string{"0"}, Usage: "end each path with NUL, for xargs -0"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line"},
@@ -101,7 +101,9 @@ func (p *program) printFound(c *cli.Context, tree vfs.Tree, path string, d vfs.D
 
 // walkTree visits the node at a path and all that is below it, parents first, symlinks not followed. Paths are absolute
 // in the workspace. maxDepth counts from the start; negative is any.
-func walkTree(ctx context.Context, tree vfs.Tree, start string, maxDepth int, visit func(path string, d vfs.Dirent) error) error {
+func walkTree(
+	ctx context.Context, tree vfs.Tree, start string, maxDepth int, visit func(path string, d vfs.Dirent) error,
+) error {
 	n, err := treepath.Walker{Tree: tree}.Find(ctx, start)
 	if err != nil {
 		return err

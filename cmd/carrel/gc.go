@@ -9,11 +9,12 @@ import (
 
 func (p *program) gcCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "gc",
-		Usage:       "free the space of what was deleted",
-		Description: "The store does this by itself when enough was deleted; this does it now. It works while workspaces are mounted.",
-		Flags:       []cli.Flag{storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"}},
-		Action:      p.gc,
+		Name:  "gc",
+		Usage: "free the space of what was deleted",
+		Description: "The store does this by itself when enough was deleted; this does it now. It works while workspaces are\n" +
+			"mounted.",
+		Flags:  []cli.Flag{storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON object"}},
+		Action: p.gc,
 	}
 }
 

@@ -24,8 +24,8 @@ func (p *program) grepCommand() *cli.Command {
 		Name:      "grep",
 		Usage:     "search the files of a workspace for a pattern",
 		ArgsUsage: "PATTERN WORKSPACE[:/PATH]",
-		Description: "PATTERN is a regular expression as Go and RE2 have it. Directories are searched with all that is below them,\n" +
-			"symlinks in them are not followed. The exit status is 1 when nothing matches.",
+		Description: "PATTERN is a regular expression as Go and RE2 have it. Directories are searched with all that is below\n" +
+			"them, symlinks in them are not followed. The exit status is 1 when nothing matches.",
 		Flags: []cli.Flag{
 			storeFlag(),
 			&cli.BoolFlag{Name: "fixed", Aliases: []string{"F"}, Usage: "PATTERN is plain text"},
@@ -47,7 +47,8 @@ func (p *program) grep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	g := &searcher{program: p, number: c.Bool("line-number"), files: c.Bool("files"), json: c.Bool("json"), lines: bufio.NewReaderSize(nil, maxLine)}
+	g := &searcher{program: p, number: c.Bool("line-number"), files: c.Bool("files"), json: c.Bool("json"),
+		lines: bufio.NewReaderSize(nil, maxLine)}
 	if g.pattern, err = compile(args[0], c.Bool("fixed"), c.Bool("ignore-case")); err != nil {
 		return &usageError{c, err.Error()}
 	}
@@ -132,7 +133,8 @@ func (g *searcher) match(path string, number int, line []byte, binary bool) (mor
 	switch {
 	case g.json:
 		err := g.printJSON(matchJSON{
-			strings.ToValidUTF8(path, "\uFFFD"), base64IfNeeded(path), number, strings.ToValidUTF8(text, "\uFFFD"), base64IfNeeded(text),
+			strings.ToValidUTF8(path, "\uFFFD"), base64IfNeeded(path), number, strings.ToValidUTF8(text, "\uFFFD"),
+			base64IfNeeded(text),
 		})
 		return err == nil && !binary, err
 	case g.files:

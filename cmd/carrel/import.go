@@ -19,10 +19,11 @@ func (p *program) importCommand() *cli.Command {
 		Name:      "import",
 		Usage:     "copy a directory or a tar stream into a workspace",
 		ArgsUsage: "DIR|FILE.tar|- WORKSPACE[:/PATH]",
-		Description: "Copies what is in DIR, or in the tar stream of FILE or of stdin, into the directory at PATH, and keeps all metadata:\n" +
-			"modes, owners by number, times, hard links, symlinks, attributes, devices, holes. The workspace and the directory\n" +
-			"are made when they are not there. Directories that are there are merged into, files are replaced by whole ones.\n" +
-			"When it fails in the middle, what came in before stays, and nothing that was there is lost.",
+		Description: "Copies what is in DIR, or in the tar stream of FILE or of stdin, into the directory at PATH, and keeps\n" +
+			"all metadata: modes, owners by number, times, hard links, symlinks, attributes, devices, holes. The\n" +
+			"workspace and the directory are made when they are not there. Directories that are there are merged into,\n" +
+			"files are replaced by whole ones. When it fails in the middle, what came in before stays, and nothing\n" +
+			"that was there is lost.",
 		Flags:  []cli.Flag{storeFlag(), &cli.BoolFlag{Name: "json", Usage: "print what was copied as a JSON object"}},
 		Action: p.importTree,
 	}
@@ -85,7 +86,9 @@ func openOrCreate(ctx context.Context, s control.Store, name string) (control.Wo
 	return s.OpenWorkspace(ctx, name)
 }
 
-func (p *program) importInto(c *cli.Context, from transfer.Source, w control.Workspace, path string, total int64) error {
+func (p *program) importInto(
+	c *cli.Context, from transfer.Source, w control.Workspace, path string, total int64,
+) error {
 	ctx := c.Context
 	dir, err := makePath(ctx, w, path)
 	if err != nil {
@@ -104,7 +107,9 @@ func (p *program) importInto(c *cli.Context, from transfer.Source, w control.Wor
 	return p.printReport(c, r)
 }
 
-func (p *program) transfer(ctx context.Context, from transfer.Source, to transfer.Sink, total int64) (transfer.Report, error) {
+func (p *program) transfer(
+	ctx context.Context, from transfer.Source, to transfer.Sink, total int64,
+) (transfer.Report, error) {
 	b := p.newBar("", total, true)
 	defer b.close()
 	return transfer.Copy(ctx, from, to, b.transfer)

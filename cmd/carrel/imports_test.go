@@ -43,7 +43,8 @@ var owners = map[string]string{
 }
 
 // vague are names that say nothing of what is in a folder.
-var vague = []string{"util", "utils", "common", "helper", "helpers", "pkg", "internal", "base", "misc", "shared", "types"}
+var vague = []string{"util", "utils", "common", "helper", "helpers", "pkg", "internal", "base", "misc", "shared",
+	"types"}
 
 type goPackage struct {
 	ImportPath   string

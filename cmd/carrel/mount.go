@@ -20,9 +20,10 @@ func (p *program) mountCommand() *cli.Command {
 		Name:      "mount",
 		Usage:     "mount a workspace on a directory",
 		ArgsUsage: "WORKSPACE DIR",
-		Description: "Makes the store, the workspace and DIR when they are not there, and stays until DIR is unmounted, by 'carrel umount DIR'\n" +
-			"or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is started again by itself. A second mount\n" +
-			"of the same store goes through the first one's daemon, and ends with it when that one is ended by Ctrl-C or SIGTERM.",
+		Description: "Makes the store, the workspace and DIR when they are not there, and stays until DIR is unmounted,\n" +
+			"by 'carrel umount DIR' or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is\n" +
+			"started again by itself. A second mount of the same store goes through the first one's daemon, and ends\n" +
+			"with it when that one is ended by Ctrl-C or SIGTERM.",
 		Flags: append(mountFlags(), &cli.BoolFlag{
 			Name: "detach", Usage: "mount in the background; the log is daemon.log in the store",
 		}),
@@ -36,7 +37,8 @@ func mountFlags() []cli.Flag {
 		storeFlag(),
 		&cli.BoolFlag{Name: "read-only", Usage: "refuse every change"},
 		&cli.BoolFlag{
-			Name: "allow-other", Usage: "let other users in, as owners and modes say", Value: os.Geteuid() == 0, DefaultText: "true as root",
+			Name: "allow-other", Usage: "let other users in, as owners and modes say", Value: os.Geteuid() == 0,
+			DefaultText: "true as root",
 		},
 	}
 }

@@ -101,7 +101,8 @@ func noStore(dir string, err error) error {
 	if entries, readErr := os.ReadDir(dir); readErr == nil && len(entries) > 0 {
 		return told(err, "%s holds something else. Name another directory with --store DIR, or set CARREL_STORE.", dir)
 	}
-	return told(err, "There is no store yet. 'carrel mount WORKSPACE DIR' or 'carrel ws create WORKSPACE' makes it;\n--store DIR or CARREL_STORE names another.")
+	return told(err, "There is no store yet. 'carrel mount WORKSPACE DIR' or 'carrel ws create WORKSPACE' makes "+
+		"it;\n--store DIR or CARREL_STORE names another.")
 }
 
 func waitFor(ctx context.Context, d time.Duration) error {

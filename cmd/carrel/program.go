@@ -27,8 +27,8 @@ type program struct {
 
 func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
 	return &program{
-		stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, screen: isTerminal(stdout), talk: isTerminal(stderr),
-		patience: ownerPatience,
+		stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr,
+		screen: isTerminal(stdout), talk: isTerminal(stderr), patience: ownerPatience,
 	}
 }
 
@@ -54,10 +54,15 @@ func (p *program) warn(text string) { p.say("warning: %s", text) }
 
 func (p *program) app() *cli.App {
 	app := &cli.App{
-		Name:                 "carrel",
-		Usage:                "workspaces that you can mount and trust",
-		UsageText:            "carrel COMMAND [FLAGS] ARGUMENTS\n\nFirst steps:\n  carrel mount demo /mnt/demo     make a workspace and mount it\n  carrel ws ls                    list workspaces\n  carrel doctor                   say what this machine lacks",
-		Description:          "The store is --store DIR, else $CARREL_STORE, else $XDG_DATA_HOME/carrel, else ~/.local/share/carrel.\nFlags go before the arguments. A place in a workspace is written WORKSPACE:/PATH.",
+		Name:  "carrel",
+		Usage: "workspaces that you can mount and trust",
+		UsageText: "carrel COMMAND [FLAGS] ARGUMENTS\n\nFirst steps:\n" +
+			"  carrel mount demo /mnt/demo     make a workspace and mount it\n" +
+			"  carrel ws ls                    list workspaces\n" +
+			"  carrel doctor                   say what this machine lacks",
+		Description: "The store is --store DIR, else $CARREL_STORE, else $XDG_DATA_HOME/carrel, else\n" +
+			"~/.local/share/carrel. Flags go before the arguments. A place in a workspace is written\n" +
+			"WORKSPACE:/PATH.",
 		Version:              version(),
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,

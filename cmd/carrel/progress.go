@@ -18,7 +18,8 @@ func (p *program) newBar(what string, max int64, bytes bool) *bar {
 		return &bar{}
 	}
 	options := []progressbar.Option{
-		progressbar.OptionSetDescription(what), progressbar.OptionSetWriter(p.stderr), progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionSetDescription(what), progressbar.OptionSetWriter(p.stderr),
+		progressbar.OptionThrottle(100 * time.Millisecond),
 		progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth(),
 	}
 	if bytes {

@@ -19,8 +19,8 @@ func (p *program) putCommand() *cli.Command {
 		Name:      "put",
 		Usage:     "copy files and directories into a workspace",
 		ArgsUsage: "FILE|DIR|-... WORKSPACE:/PATH",
-		Description: "Copies into PATH when that is a directory, else to PATH itself. Metadata is kept. - is stdin, as a file of mode 0644.\n" +
-			"A file that is there is replaced when the new one is whole.",
+		Description: "Copies into PATH when that is a directory, else to PATH itself. Metadata is kept. - is stdin, as a file\n" +
+			"of mode 0644. A file that is there is replaced when the new one is whole.",
 		Flags:  []cli.Flag{storeFlag()},
 		Action: p.put,
 	}
@@ -58,7 +58,8 @@ func (p *program) putOne(ctx context.Context, tree vfs.Tree, from, path string, 
 			return err
 		}
 	case several || strings.HasSuffix(path, "/"):
-		return told(fmt.Errorf("%q: %w", path, notDir(err)), "Several files, or a path with a slash at its end, need a directory that is there.")
+		return told(fmt.Errorf("%q: %w", path, notDir(err)), "Several files, or a path with a slash at its end, need a "+
+			"directory that is there.")
 	default:
 		if place, err = walker.Place(ctx, path); err != nil {
 			return err

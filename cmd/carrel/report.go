@@ -93,15 +93,19 @@ var advices = []struct {
 	advice string
 }{
 	{vfs.ErrNewerFormat, "A newer version of carrel made this store: use that version. Nothing was changed."},
-	{vfs.ErrCorrupt, "Nothing was changed. 'carrel check --bytes' lists all that is damaged; a store that cannot be opened at all must be\nrestored from a copy of its directory."},
-	{control.ErrVersion, "Use the version that has the store open, or end that process (a mount ends by 'carrel umount DIR')."},
+	{vfs.ErrCorrupt, "Nothing was changed. 'carrel check --bytes' lists all that is damaged; a store that cannot be opened\n" +
+		"at all must be restored from a copy of its directory."},
+	{control.ErrVersion, "Use the version that has the store open, or end that process\n" +
+		"(a mount ends by 'carrel umount DIR')."},
 	{vfs.ErrInUse, "Another process has the store open and does not answer on its socket. End it, or wait for it."},
 	{vfs.ErrNoWorkspace, "'carrel ws ls' lists the workspaces there are, 'carrel ws create NAME' makes one."},
 	{vfs.ErrWorkspaceBusy, "It is mounted, or a command works on it: unmount it first, or wait."},
-	{vfs.ErrNoSpace, "Free space on the store's disk: remove files from workspaces and run 'carrel gc', or make room beside the store."},
+	{vfs.ErrNoSpace, "Free space on the store's disk: remove files from workspaces and run 'carrel gc',\n" +
+		"or make room beside the store."},
 	{vfs.ErrNameTooLong, fmt.Sprintf("A name has at most %d bytes.", vfs.MaxNameLen)},
 	{vfs.ErrTooBig, "A file has at most 16 TiB."},
-	{fs.ErrPermission, "It belongs to another user: run this as that user or as root, or name another store with --store DIR."},
+	{fs.ErrPermission, "It belongs to another user: run this as that user or as root,\n" +
+		"or name another store with --store DIR."},
 	{vfs.ErrClosed, "The process that had the store open has ended. Look at what was done, and run the command again."},
 }
 

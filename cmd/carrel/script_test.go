@@ -36,7 +36,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "eventually": eventually, "daemon": signalDaemon, "kill-both": killBoth, "flip": flip, "truncate": truncate,
+			"exits": exits, "eventually": eventually, "daemon": signalDaemon, "kill-both": killBoth, "flip": flip,
+			"truncate": truncate,
 		},
 		RequireExplicitExec: true,
 	})
@@ -52,7 +53,8 @@ func cleanUp(t *testing.T, dir string) {
 		if !strings.HasPrefix(e.Dir, dir+"/") {
 			continue
 		}
-		if status := newProgram(nil, os.Stdout, os.Stderr).run(context.Background(), []string{"carrel", "umount", "--force", e.Dir}); status != 0 {
+		p := newProgram(nil, os.Stdout, os.Stderr)
+		if p.run(context.Background(), []string{"carrel", "umount", "--force", e.Dir}) != exitDone {
 			t.Errorf("%s stays mounted", e.Dir)
 		}
 	}

@@ -67,7 +67,8 @@ func (p *program) printStats(dir string, j statsJSON) error {
 		{"packs", fmt.Sprintf("%d, %s", j.Packs, humanize.IBytes(j.PackBytes))},
 		{"records and index", humanize.IBytes(j.BadgerBytes)},
 		{"not yet on disk", fmt.Sprintf("%s of at most %s", humanize.IBytes(j.DirtyBytes), humanize.IBytes(j.BufferBytes))},
-		{"free on the disk", fmt.Sprintf("%s, of which %s are kept so that deleting works", humanize.IBytes(j.DiskFree), humanize.IBytes(j.Reserve))},
+		{"free on the disk", fmt.Sprintf("%s, of which %s are kept so that deleting works", humanize.IBytes(j.DiskFree),
+			humanize.IBytes(j.Reserve))},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", row.name, row.value)
 	}

@@ -99,7 +99,8 @@ func openLog(store string) (*os.File, error) {
 }
 
 func (p *program) superviseCommand() *cli.Command {
-	return &cli.Command{Name: "supervise", Hidden: true, ArgsUsage: "WORKSPACE DIR", Flags: mountFlags(), Action: p.superviseDetached}
+	return &cli.Command{Name: "supervise", Hidden: true, ArgsUsage: "WORKSPACE DIR", Flags: mountFlags(),
+		Action: p.superviseDetached}
 }
 
 // superviseDetached is the supervisor in the background, of 'mount --detach'.

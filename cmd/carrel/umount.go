@@ -27,9 +27,11 @@ func (p *program) umountCommand() *cli.Command {
 		Aliases:   []string{"unmount"},
 		Usage:     "unmount a workspace",
 		ArgsUsage: "DIR...",
-		Description: "Returns when all that was written in DIR is durable. A dead mount is taken away too. A mount with open files is busy:\n" +
-			"--force waits for them a little and then cuts them off.",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "unmount although files are open; they fail from then on"}},
+		Description: "Returns when all that was written in DIR is durable. A dead mount is taken away too. A mount with open\n" +
+			"files is busy: --force waits for them a little and then cuts them off.",
+		Flags: []cli.Flag{&cli.BoolFlag{
+			Name: "force", Aliases: []string{"f"}, Usage: "unmount although files are open; they fail from then on",
+		}},
 		Action: p.umount,
 	}
 }
@@ -57,7 +59,8 @@ func (p *program) umountDir(ctx context.Context, arg string, force bool) error {
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", dir, err)
 	case !ok || !e.Ours():
-		return told(fmt.Errorf("unmount %s: no workspace is mounted there: %w", dir, vfs.ErrInvalid), "'carrel doctor' lists what is mounted.")
+		return told(fmt.Errorf("unmount %s: no workspace is mounted there: %w", dir, vfs.ErrInvalid),
+			"'carrel doctor' lists what is mounted.")
 	}
 	if dead, err := fusefs.IsDead(dir); err == nil && dead {
 		return fusefs.CleanDead(dir)
@@ -126,7 +129,8 @@ func (p *program) busy(dir string, err error) error {
 	if len(users) == 0 {
 		return told(err, "Close what is open in it, or cut it off: carrel umount --force %s", dir)
 	}
-	return told(err, "These processes work in it: %s.\nEnd them, or cut them off: carrel umount --force %s", strings.Join(users, ", "), dir)
+	return told(err, "These processes work in it: %s.\nEnd them, or cut them off: carrel umount --force %s",
+		strings.Join(users, ", "), dir)
 }
 
 // usersOf lists processes with a working directory or an open file below dir. It looks only at links in /proc, so

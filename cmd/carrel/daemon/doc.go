@@ -13,12 +13,13 @@
 // # What survives a crash
 //
 // A daemon that dies, by kill -9 too, leaves mounts on which every access fails. Its supervisor starts another one at
-// once, which takes the dead mounts away and puts live ones in their place: those of mounts.json in the store's directory
-// (record). Processes that had files open in the mount must open them again; what was synced is there. A supervisor that
-// dies closes the life pipe, and its daemon unmounts and ends in order. When both die at once, the next mount on the
-// same directory takes the dead one away first.
+// once, which takes the dead mounts away and puts live ones in their place: those of mounts.json in the store's
+// directory (record). Processes that had files open in the mount must open them again; what was synced is there. A
+// supervisor that dies closes the life pipe, and its daemon unmounts and ends in order. When both die at once, the next
+// mount on the same directory takes the dead one away first.
 //
 // # Locks
 //
-// table.recording before table.mu. table.mu guards the table alone: it is not held while anything is mounted, unmounted, opened or closed.
+// table.recording before table.mu. table.mu guards the table alone: it is not held while anything is mounted,
+// unmounted, opened or closed.
 package daemon

@@ -37,7 +37,8 @@ func TestTopmost(t *testing.T) {
 }
 
 func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`a`: "a", `\040`: " ", `a\134b`: `a\b`, `\04`: `\04`, `\999`: `\999`, `\377`: "\xff"} {
+	for in, want := range map[string]string{`a`: "a", `\040`: " ", `a\134b`: `a\b`, `\04`: `\04`, `\999`: `\999`,
+		`\377`: "\xff"} {
 		if got := unescape(in); got != want {
 			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
 		}

@@ -12,7 +12,8 @@ import (
 // ErrNoSupervisor says that a daemon was not started by a supervisor.
 var ErrNoSupervisor = errors.New("the daemon is started by 'carrel mount', not by hand")
 
-// Inherit takes over the pipes that the process was started with. The returned context ends when the supervisor is gone.
+// Inherit takes over the pipes that the process was started with. The returned context ends when the supervisor is
+// gone.
 func Inherit(ctx context.Context) (context.Context, io.Writer, error) {
 	for _, fd := range []int{lifeFD, statusFD} {
 		var st unix.Stat_t

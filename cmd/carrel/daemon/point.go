@@ -22,7 +22,8 @@ func CheckPoint(store, dir string) error {
 	case within(dir, store):
 		return bad(fmt.Errorf("it is inside the store %s: %w", store, vfs.ErrInvalid), "mount outside of the store")
 	case within(store, dir):
-		return bad(fmt.Errorf("the store %s is inside it: %w", store, vfs.ErrInvalid), "the mount would hide the store; mount on another directory")
+		err := fmt.Errorf("the store %s is inside it: %w", store, vfs.ErrInvalid)
+		return bad(err, "the mount would hide the store; mount on another directory")
 	}
 	entries, err := Entries()
 	if err != nil {
@@ -35,7 +36,8 @@ func CheckPoint(store, dir string) error {
 	for _, e := range entries {
 		if _, its := e.Workspace(); e.Ours() && its == store && within(dir, e.Dir) {
 			// The daemon would have to open a path that it serves itself.
-			return bad(fmt.Errorf("it is inside the mount %s of the same store: %w", e.Dir, vfs.ErrInvalid), "mount outside of it")
+			err := fmt.Errorf("it is inside the mount %s of the same store: %w", e.Dir, vfs.ErrInvalid)
+			return bad(err, "mount outside of it")
 		}
 	}
 	return checkEmpty(dir, bad)

@@ -27,7 +27,9 @@ type recorded struct {
 }
 
 func (r recorded) mount() control.Mount {
-	return control.Mount{Workspace: string(r.Workspace), Dir: string(r.Dir), ReadOnly: r.ReadOnly, AllowOther: r.AllowOther}
+	return control.Mount{
+		Workspace: string(r.Workspace), Dir: string(r.Dir), ReadOnly: r.ReadOnly, AllowOther: r.AllowOther,
+	}
 }
 
 // writeRecord replaces the record at once. It need not survive the machine: mounts do not either.

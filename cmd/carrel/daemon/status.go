@@ -19,8 +19,11 @@ type Status struct {
 
 // StatusOf is the status that tells an error; text is the error as people are to read it.
 func StatusOf(err error, text string) Status {
-	s := Status{Error: text[:min(len(text), maxStatus/8)], InUse: errors.Is(err, vfs.ErrInUse)} // JSON may take six bytes for one
-	for _, fatal := range []error{vfs.ErrCorrupt, vfs.ErrNewerFormat, vfs.ErrNotStore, vfs.ErrNoWorkspace, vfs.ErrInvalid, vfs.ErrNotDir} {
+	text = text[:min(len(text), maxStatus/8)] // JSON may take six bytes for one
+	s := Status{Error: text, InUse: errors.Is(err, vfs.ErrInUse)}
+	for _, fatal := range []error{
+		vfs.ErrCorrupt, vfs.ErrNewerFormat, vfs.ErrNotStore, vfs.ErrNoWorkspace, vfs.ErrInvalid, vfs.ErrNotDir,
+	} {
 		s.Fatal = s.Fatal || errors.Is(err, fatal)
 	}
 	return s

@@ -72,7 +72,8 @@ func (t *table) claim(x *mounted) error {
 		return fmt.Errorf("mount %s: the daemon is ending: %w", x.Dir, vfs.ErrClosed)
 	case t.mounts[x.Dir] != nil:
 		return &fusefs.MountError{
-			Op: "mount", Dir: x.Dir, Err: fmt.Errorf("workspace %q is mounted there: %w", t.mounts[x.Dir].Workspace, vfs.ErrBusy),
+			Op: "mount", Dir: x.Dir,
+			Err:    fmt.Errorf("workspace %q is mounted there: %w", t.mounts[x.Dir].Workspace, vfs.ErrBusy),
 			Advice: "'carrel umount " + x.Dir + "' first",
 		}
 	}
@@ -232,6 +233,7 @@ func (t *table) Mounts(ctx context.Context) ([]control.Mount, error) {
 			continue
 		}
 		m := x.Mount
+		m.Requests = x.server.Requests()
 		for _, in := range infos {
 			if in.ID == x.id {
 				m.Workspace = in.Name

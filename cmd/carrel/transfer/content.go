@@ -26,7 +26,9 @@ func eachPiece(ctx context.Context, c Content, buf []byte, put func(off uint64, 
 	return nil
 }
 
-func eachPieceOfRun(ctx context.Context, c Content, run Run, exact bool, buf []byte, put func(uint64, []byte) error) error {
+func eachPieceOfRun(
+	ctx context.Context, c Content, run Run, exact bool, buf []byte, put func(uint64, []byte) error,
+) error {
 	for run.N > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -86,9 +88,11 @@ func blocks(p []byte, zero bool) int {
 	return n
 }
 
-// findRuns lists the runs of a file of size bytes by asking for the next data and the next hole. next returns false when
-// no data follows.
-func findRuns(size uint64, next func(off uint64) (data uint64, ok bool, err error), hole func(off uint64) (uint64, error)) ([]Run, error) {
+// findRuns lists the runs of a file of size bytes by asking for the next data and the next hole. next returns false
+// when no data follows.
+func findRuns(
+	size uint64, next func(off uint64) (data uint64, ok bool, err error), hole func(off uint64) (uint64, error),
+) ([]Run, error) {
 	var runs []Run
 	for off := uint64(0); off < size; {
 		data, ok, err := next(off)

@@ -143,7 +143,8 @@ func TestHostileTar(t *testing.T) {
 // A file that is too large is refused before any of its bytes is read.
 func TestTooLarge(t *testing.T) {
 	var b bytes.Buffer
-	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: vfs.MaxFileSize + 1}); err != nil {
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: vfs.MaxFileSize +
+		1}); err != nil {
 		t.Fatal(err)
 	}
 	tree := vfstest.NewTree()
@@ -193,9 +194,11 @@ func FuzzTar(f *testing.F) {
 	sink := transfer.NewTarSink(&b, nil)
 	seed := nodes{
 		{Entry: transfer.Entry{Path: "d", Type: vfs.TypeDir, Mode: 0o755}},
-		{Entry: transfer.Entry{Path: "d/f", Type: vfs.TypeRegular, Xattrs: []transfer.Xattr{{Name: "user.a", Value: []byte("v")}}}, content: "bytes"},
+		{Entry: transfer.Entry{Path: "d/f", Type: vfs.TypeRegular, Xattrs: []transfer.Xattr{{Name: "user.a",
+			Value: []byte("v")}}}, content: "bytes"},
 		{Entry: transfer.Entry{Path: "d/hard", Type: vfs.TypeRegular, Link: "d/f"}},
-		{Entry: transfer.Entry{Path: "s", Type: vfs.TypeRegular, Size: 16 << 10}, content: "x", runs: []transfer.Run{{Off: 4096, N: 1}}},
+		{Entry: transfer.Entry{Path: "s", Type: vfs.TypeRegular, Size: 16 << 10}, content: "x",
+			runs: []transfer.Run{{Off: 4096, N: 1}}},
 	}
 	if _, err := transfer.Copy(context.Background(), seed, sink, nil); err != nil {
 		f.Fatal(err)
@@ -206,7 +209,8 @@ func FuzzTar(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // a hole of terabytes is read as zeros
 		defer cancel()
 		tree := vfstest.NewTree()
-		_, err := transfer.Copy(ctx, &transfer.TarSource{Reader: bytes.NewReader(stream)}, transfer.NewTreeSink(tree, vfs.RootIno), nil)
+		source := &transfer.TarSource{Reader: bytes.NewReader(stream)}
+		_, err := transfer.Copy(ctx, source, transfer.NewTreeSink(tree, vfs.RootIno), nil)
 		if err == nil && len(stream) < 512 {
 			t.Errorf("%d bytes are taken for a whole tar stream", len(stream))
 		}

@@ -1,4 +1,5 @@
-// Package transfer carries trees between a workspace, a directory of the host and a tar stream, and keeps their metadata.
+// Package transfer carries trees between a workspace, a directory of the host and a tar stream, and keeps their
+// metadata.
 //
 // A [Source] gives the nodes of a tree one by one, a directory before what is in it; a [Sink] takes them; [Copy] joins
 // the two. There is one source and one sink for each kind of place:

@@ -115,7 +115,8 @@ func procPath(dir int, name string) string {
 
 func entryOfStat(st *unix.Stat_t) *Entry {
 	return &Entry{
-		Type: hostType(st.Mode), Mode: st.Mode & vfs.ModeMask, UID: st.Uid, GID: st.Gid, Rdev: uint32(st.Rdev), Size: uint64(st.Size),
+		Type: hostType(st.Mode), Mode: st.Mode & vfs.ModeMask, UID: st.Uid, GID: st.Gid, Rdev: uint32(st.Rdev),
+		Size:  uint64(st.Size),
 		Atime: vfs.TimeFromUnix(st.Atim.Unix()), Mtime: vfs.TimeFromUnix(st.Mtim.Unix()),
 	}
 }

@@ -46,8 +46,9 @@ func randomNodes(t *rapid.T) nodes {
 }
 
 func randomNode(t *rapid.T) node {
+	types := []vfs.Type{vfs.TypeRegular, vfs.TypeRegular, vfs.TypeDir, vfs.TypeSymlink, vfs.TypeFIFO}
 	n := node{Entry: transfer.Entry{
-		Type:  rapid.SampledFrom([]vfs.Type{vfs.TypeRegular, vfs.TypeRegular, vfs.TypeDir, vfs.TypeSymlink, vfs.TypeFIFO}).Draw(t, "type"),
+		Type:  rapid.SampledFrom(types).Draw(t, "type"),
 		Mode:  rapid.Uint32Range(0, vfs.ModeMask).Draw(t, "mode"),
 		UID:   rapid.Uint32().Draw(t, "uid"),
 		GID:   rapid.Uint32().Draw(t, "gid"),
@@ -69,7 +70,8 @@ func randomNode(t *rapid.T) node {
 		n.Size += 4096 * rapid.Uint64Range(0, 2).Draw(t, "end")
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "attributes") {
-		n.Xattrs = append(n.Xattrs, transfer.Xattr{Name: fmt.Sprint("user.%=", i), Value: rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "value")})
+		value := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "value")
+		n.Xattrs = append(n.Xattrs, transfer.Xattr{Name: fmt.Sprint("user.%=", i), Value: value})
 	}
 	return n
 }
@@ -84,7 +86,8 @@ func TestRandomTarRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := 0
-		err := (&transfer.TarSource{Reader: &b}).Walk(context.Background(), func(got *transfer.Entry, _ transfer.Content) error {
+		source := &transfer.TarSource{Reader: &b}
+		err := source.Walk(context.Background(), func(got *transfer.Entry, _ transfer.Content) error {
 			w := want[i].Entry
 			i++
 			if fmt.Sprint(sorted(*got)) != fmt.Sprint(sorted(w)) {

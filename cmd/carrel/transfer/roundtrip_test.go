@@ -41,7 +41,8 @@ func toHost(t *testing.T, from transfer.Source) string {
 }
 
 func TestHostRoundTrip(t *testing.T) {
-	nodes := append(sample(), node{Entry: transfer.Entry{Path: "socket", Type: vfs.TypeSocket, Mode: 0o755, Atime: when, Mtime: when}})
+	socket := transfer.Entry{Path: "socket", Type: vfs.TypeSocket, Mode: 0o755, Atime: when, Mtime: when}
+	nodes := append(sample(), node{Entry: socket})
 	want := treeOf(t, nodes)
 	dir := toHost(t, treeSource(want))
 	same(t, want, treeOf(t, &transfer.HostSource{Path: dir}))
@@ -88,14 +89,16 @@ func TestGNUTar(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	run(t, "tar", "--extract", "--numeric-owner", "--same-owner", "--preserve-permissions", "--xattrs", "--xattrs-include=*",
+	run(t, "tar", "--extract", "--numeric-owner", "--same-owner", "--preserve-permissions", "--xattrs",
+		"--xattrs-include=*",
 		"--atime-preserve=system", "--file", stream, "--directory", dir)
 	tree := treeOf(t, &transfer.HostSource{Path: dir})
 	equal(t, want, tree)
 
 	for _, format := range []string{"pax", "gnu"} {
 		packed := filepath.Join(t.TempDir(), format)
-		args := []string{"--create", "--numeric-owner", "--sparse", "--format", format, "--file", packed, "--directory", dir, "."}
+		args := []string{"--create", "--numeric-owner", "--sparse", "--format", format, "--file", packed, "--directory",
+			dir, "."}
 		if format == "pax" {
 			args = append([]string{"--xattrs", "--xattrs-include=*"}, args...)
 		}
@@ -144,12 +147,13 @@ func TestOneFile(t *testing.T) {
 func TestProgressAndReport(t *testing.T) {
 	want := treeOf(t, sample())
 	var last transfer.Report
-	r, err := transfer.Copy(t.Context(), treeSource(want), transfer.NewTarSink(new(bytes.Buffer), nil), func(r transfer.Report) {
-		if r.Bytes < last.Bytes || r.Entries < last.Entries {
-			t.Errorf("progress went back from %+v to %+v", last, r)
-		}
-		last = r
-	})
+	r, err := transfer.Copy(t.Context(), treeSource(want), transfer.NewTarSink(new(bytes.Buffer), nil),
+		func(r transfer.Report) {
+			if r.Bytes < last.Bytes || r.Entries < last.Entries {
+				t.Errorf("progress went back from %+v to %+v", last, r)
+			}
+			last = r
+		})
 	if err != nil || r != last || r.Entries != uint64(len(sample())) || r.Files != 9 {
 		t.Errorf("Copy = %+v, %v; the last progress was %+v", r, err, last)
 	}

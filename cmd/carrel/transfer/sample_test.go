@@ -67,7 +67,8 @@ func (n nodes) Walk(_ context.Context, visit func(*transfer.Entry, transfer.Cont
 func sample() nodes {
 	entry := func(path string, t vfs.Type, mode uint32, n int) transfer.Entry {
 		return transfer.Entry{
-			Path: path, Type: t, Mode: mode, UID: 1000 + uint32(n), GID: 3_000_000_000, Atime: when + vfs.Time(n), Mtime: when - vfs.Time(n),
+			Path: path, Type: t, Mode: mode, UID: 1000 + uint32(n), GID: 3_000_000_000, Atime: when + vfs.Time(n),
+			Mtime: when - vfs.Time(n),
 		}
 	}
 	with := func(e transfer.Entry, change func(*transfer.Entry)) transfer.Entry {
@@ -92,7 +93,9 @@ func sample() nodes {
 				{Name: "user.empty", Value: nil},
 			}
 		}), content: "x"},
-		{Entry: with(entry("before-1970", vfs.TypeRegular, 0o644, 8), func(e *transfer.Entry) { e.Mtime, e.Atime = -1_250_000_001, -1 })},
+		{Entry: with(entry("before-1970", vfs.TypeRegular, 0o644, 8), func(e *transfer.Entry) {
+			e.Mtime, e.Atime = -1_250_000_001, -1
+		})},
 		{Entry: entry("name \xff\xfe\n\"quoted\"", vfs.TypeRegular, 0o644, 9), content: strings.Repeat("long\n", 300_000)},
 		{Entry: entry(long, vfs.TypeDir, 0o755, 10)},
 		{Entry: entry(long+"/"+long, vfs.TypeDir, 0o755, 11)},
@@ -100,10 +103,15 @@ func sample() nodes {
 		{Entry: transfer.Entry{Path: "hard", Type: vfs.TypeRegular, Link: long + "/" + long + "/f"}},
 		{Entry: with(entry("symlink", vfs.TypeSymlink, 0o777, 13), func(e *transfer.Entry) { e.Target = "../\xff/" + long })},
 		{Entry: entry("fifo", vfs.TypeFIFO, 0o620, 14)},
-		{Entry: with(entry("char", vfs.TypeCharDev, 0o666, 15), func(e *transfer.Entry) { e.Rdev = uint32(unix.Mkdev(1, 3)) })},
-		{Entry: with(entry("block", vfs.TypeBlockDev, 0o660, 16), func(e *transfer.Entry) { e.Rdev = uint32(unix.Mkdev(259, 70_000)) })},
+		{Entry: with(entry("char", vfs.TypeCharDev, 0o666, 15), func(e *transfer.Entry) {
+			e.Rdev = uint32(unix.Mkdev(1, 3))
+		})},
+		{Entry: with(entry("block", vfs.TypeBlockDev, 0o660, 16), func(e *transfer.Entry) {
+			e.Rdev = uint32(unix.Mkdev(259, 70_000))
+		})},
 		{Entry: with(entry("sparse", vfs.TypeRegular, 0o644, 17), func(e *transfer.Entry) { e.Size = 9 << 30 }),
-			content: strings.Repeat("s", 8192) + strings.Repeat("t", 4096), runs: []transfer.Run{{Off: 1 << 20, N: 8192}, {Off: 8 << 30, N: 4096}}},
+			content: strings.Repeat("s", 8192) + strings.Repeat("t", 4096),
+			runs:    []transfer.Run{{Off: 1 << 20, N: 8192}, {Off: 8 << 30, N: 4096}}},
 		{Entry: with(entry("hole", vfs.TypeRegular, 0o644, 18), func(e *transfer.Entry) {
 			e.Size = 5 << 20
 			e.Xattrs = []transfer.Xattr{{Name: "user.h", Value: []byte("h")}}

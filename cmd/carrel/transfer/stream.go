@@ -9,8 +9,8 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// PutStream makes a regular file of all bytes of r, of which nobody knows before how many there are. e.Size is not read.
-// What is there under the name is replaced when r has ended without an error.
+// PutStream makes a regular file of all bytes of r, of which nobody knows before how many there are. e.Size is not
+// read. What is there under the name is replaced when r has ended without an error.
 func (s *TreeSink) PutStream(ctx context.Context, e *Entry, r io.Reader) error {
 	dirPath, name := parent(e.Path)
 	dir, err := s.dir(ctx, dirPath)

@@ -15,7 +15,8 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// ErrTruncated says that a tar stream ends before its end mark: what came after is missing, and nobody knows what it was.
+// ErrTruncated says that a tar stream ends before its end mark: what came after is missing, and nobody knows what it
+// was.
 var ErrTruncated = errors.New("the tar stream ends too early")
 
 // ErrNotTar says that a stream is no tar stream.
@@ -78,7 +79,8 @@ func entryOfHeader(h *tar.Header) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Entry{Path: path, Mode: uint32(h.Mode) & vfs.ModeMask, Mtime: vfs.TimeOf(h.ModTime), Atime: vfs.TimeOf(h.ModTime)}
+	e := &Entry{Path: path, Mode: uint32(h.Mode) & vfs.ModeMask, Mtime: vfs.TimeOf(h.ModTime),
+		Atime: vfs.TimeOf(h.ModTime)}
 	if !h.AccessTime.IsZero() {
 		e.Atime = vfs.TimeOf(h.AccessTime)
 	}

@@ -65,7 +65,8 @@ func (w *treeWalk) entry(ctx context.Context, ino vfs.Ino, path string) (*Entry,
 		return nil, 0, err
 	}
 	e := &Entry{
-		Path: path, Type: a.Type, Mode: a.Mode, UID: a.UID, GID: a.GID, Rdev: a.Rdev, Size: a.Size, Atime: a.Atime, Mtime: a.Mtime,
+		Path: path, Type: a.Type, Mode: a.Mode, UID: a.UID, GID: a.GID, Rdev: a.Rdev, Size: a.Size, Atime: a.Atime,
+		Mtime: a.Mtime,
 	}
 	if a.Type == vfs.TypeSymlink {
 		if e.Target, err = w.tree.Readlink(ctx, ino); err != nil {
