@@ -79,7 +79,8 @@ func (p *program) app() *cli.App {
 			p.lsCommand(), p.catCommand(), p.putCommand(), p.getCommand(), p.rmCommand(), p.findCommand(), p.grepCommand(),
 			p.importCommand(), p.exportCommand(),
 			p.checkCommand(), p.gcCommand(), p.statsCommand(), p.doctorCommand(), p.completionCommand(),
-			p.daemonCommand(), p.superviseCommand(),
+			p.benchCommand(),
+			p.daemonCommand(), p.superviseCommand(), p.benchStepCommand(),
 		},
 	}
 	for _, c := range app.Commands {

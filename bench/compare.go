@@ -1,0 +1,155 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Verdict says what became of a row.
+type Verdict string
+
+// The verdicts. A change is real when it would come by chance in less than one of a hundred rows, and is worth five
+// percent. When a baseline has changed as much in the same direction, it was the machine that changed.
+const (
+	Better    Verdict = "better"
+	Worse     Verdict = "worse"
+	Same      Verdict = "same"
+	Elsewhere Verdict = "machine"
+)
+
+// Change is a row of the first target in two reports.
+type Change struct {
+	Suite, Row string
+	Old, New   float64 // medians, in nanoseconds
+	P          float64 // the probability of such a difference by chance
+	Baseline   float64 // by which factor the first baseline's time has changed; 0 when it is not in both
+	Verdict    Verdict
+}
+
+// Factor is the new time by the old one: less is better.
+func (c Change) Factor() float64 { return c.New / c.Old }
+
+// Comparison is two reports side by side.
+type Comparison struct {
+	Old, New *Report
+	Changes  []Change
+	Missing  []string // rows that only one of them has
+}
+
+// Compare compares the first target's rows by name.
+func Compare(old, new *Report) *Comparison {
+	c := &Comparison{Old: old, New: new}
+	before := old.byName()
+	for _, s := range new.Suites {
+		for i := range s.Rows {
+			row := &s.Rows[i]
+			name := s.Name + ": " + row.Name
+			if was := before[name]; was != nil {
+				delete(before, name)
+				if x, ok := change(s.Name, was, row); ok {
+					c.Changes = append(c.Changes, x)
+				}
+			} else {
+				c.Missing = append(c.Missing, name+" (only new)")
+			}
+		}
+	}
+	for _, s := range old.Suites {
+		for _, row := range s.Rows {
+			if name := s.Name + ": " + row.Name; before[name] != nil {
+				c.Missing = append(c.Missing, name+" (only old)")
+			}
+		}
+	}
+	return c
+}
+
+func (r *Report) byName() map[string]*Row {
+	rows := map[string]*Row{}
+	for _, s := range r.Suites {
+		for i := range s.Rows {
+			rows[s.Name+": "+s.Rows[i].Name] = &s.Rows[i]
+		}
+	}
+	return rows
+}
+
+// change compares a row that ran in both reports.
+func change(suite string, old, new *Row) (c Change, ok bool) {
+	if len(old.Cells) == 0 || len(new.Cells) == 0 {
+		return c, false
+	}
+	a, b := &old.Cells[0], &new.Cells[0]
+	if a.Summary == nil || b.Summary == nil {
+		return c, false
+	}
+	c = Change{Suite: suite, Row: new.Name, Old: a.Summary.Median, New: b.Summary.Median, P: mannWhitney(a.times(), b.times())}
+	c.Verdict = verdict(c.Factor(), c.P)
+	for i := range new.Cells[1:] {
+		x := &new.Cells[1+i]
+		was := old.Cell(x.Target)
+		if was == nil || was.Summary == nil || x.Summary == nil {
+			continue
+		}
+		c.Baseline = x.Summary.Median / was.Summary.Median
+		moved := verdict(c.Baseline, mannWhitney(was.times(), x.times()))
+		if c.Verdict != Same && moved == c.Verdict && math.Abs(math.Log(c.Baseline)) >= math.Abs(math.Log(c.Factor()))/2 {
+			c.Verdict = Elsewhere
+		}
+		break
+	}
+	return c, true
+}
+
+func verdict(factor, p float64) Verdict {
+	switch {
+	case p >= significant || math.Abs(factor-1) < minChange:
+		return Same
+	case factor < 1:
+		return Better
+	}
+	return Worse
+}
+
+// Count returns how many rows have a verdict.
+func (c *Comparison) Count(v Verdict) (n int) {
+	for _, x := range c.Changes {
+		if x.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteTable writes the comparison for people.
+func (c *Comparison) WriteTable(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nBeside %s of %s: %d better, %d worse, %d the same, %d as the machine has changed\n", c.Old.Version,
+		c.Old.Started.Format("2006-01-02 15:04"), c.Count(Better), c.Count(Worse), c.Count(Same), c.Count(Elsewhere))
+	if c.Old.Machine.CPU != c.New.Machine.CPU || c.Old.Machine.Cores != c.New.Machine.Cores {
+		b.WriteString("THESE ARE TWO MACHINES: only ratios can be compared, not times.\n")
+	}
+	b.WriteString("\n")
+	g := grid{rows: [][]string{{"", "old", "new", "×old", "baseline ×old", "p", "verdict"}}}
+	for _, x := range c.Changes {
+		g.rows = append(g.rows, x.cells())
+	}
+	g.write(&b)
+	for _, name := range c.Missing {
+		fmt.Fprintf(&b, "  %s\n", name)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c Change) cells() []string {
+	baseline := "-"
+	if c.Baseline > 0 {
+		baseline = factor(c.Baseline)
+	}
+	mark := map[Verdict]string{Better: "better", Worse: "WORSE", Elsewhere: "the machine", Same: ""}[c.Verdict]
+	return []string{c.Suite + ": " + c.Row, duration(c.Old), duration(c.New), factor(c.Factor()), baseline,
+		fmt.Sprintf("%.3f", c.P), mark}
+}

@@ -1,0 +1,59 @@
+package bench
+
+// Point is the cost of a unit where there are N of them, in nanoseconds.
+type Point struct {
+	N    int64
+	Cost float64
+}
+
+// Growth says how the cost of a unit grows on one target: the curve of one series.
+type Growth struct {
+	Series, Target string
+	Bytes          bool // the units are bytes
+	Points         []Point
+}
+
+// Factor returns how many times as much a unit costs at the dearest point as at the cheapest: 1 is a cost that does not
+// grow.
+func (g Growth) Factor() float64 {
+	low, high := g.Points[0].Cost, g.Points[0].Cost
+	for _, p := range g.Points {
+		low, high = min(low, p.Cost), max(high, p.Cost)
+	}
+	return high / low
+}
+
+func (g Growth) from() int64 { return g.Points[0].N }
+func (g Growth) to() int64   { return g.Points[len(g.Points)-1].N }
+
+// Growth returns the curves of a suite that have two points or more, by series and target.
+func (s *SuiteReport) Growth() (curves []Growth) {
+	at := map[[2]string]int{}
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		units := max(int64(row.Ops), row.Bytes)
+		if row.Series == "" || units == 0 {
+			continue
+		}
+		for _, c := range row.Cells {
+			if c.Summary == nil {
+				continue
+			}
+			key := [2]string{row.Series, c.Target}
+			k, ok := at[key]
+			if !ok {
+				k = len(curves)
+				at[key] = k
+				curves = append(curves, Growth{Series: row.Series, Target: c.Target, Bytes: row.Bytes > 0})
+			}
+			curves[k].Points = append(curves[k].Points, Point{row.N, c.Summary.Median / float64(units)})
+		}
+	}
+	long := curves[:0]
+	for _, g := range curves {
+		if len(g.Points) > 1 {
+			long = append(long, g)
+		}
+	}
+	return long
+}
