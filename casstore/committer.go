@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,7 +82,6 @@ func (c *committer) now() {
 // not wait for that.
 func (c *committer) periodic() {
 	c.mu.Lock()
-	c.armed = false
 	closed := c.closed
 	if !closed {
 		c.clock.Add(1)
@@ -92,6 +92,9 @@ func (c *committer) periodic() {
 	}
 	defer c.clock.Done()
 	c.store.flusher.flushDirty()
+	c.mu.Lock()
+	c.armed = false // what is dirty from here on either is in this commit, or begins after its cut and calls soon
+	c.mu.Unlock()
 	c.enqueue(request{})
 }
 
@@ -155,11 +158,22 @@ func (c *committer) run() {
 	}
 }
 
+// take returns what the next revision is to answer. It has at most one edit, because each looks at the records of the
+// head to see what it may do.
 func (c *committer) take() []request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	batch := c.queue
-	c.queue = nil
+	edited := false
+	n := slices.IndexFunc(c.queue, func(r request) bool {
+		second := edited && r.edit != nil
+		edited = edited || r.edit != nil
+		return second
+	})
+	if n < 0 {
+		n = len(c.queue)
+	}
+	batch := c.queue[:n:n]
+	c.queue = c.queue[n:]
 	return batch
 }
 
@@ -206,9 +220,7 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 	s.chunks.gate.RLock()
 	defer s.chunks.gate.RUnlock()
 	ctx := context.Background()
-	if err := s.flushAhead(ctx, batch); err != nil {
-		return 0, err
-	}
+	s.flushAhead(ctx, batch)
 	v := &revision{store: s, rev: s.head() + 1, promised: s.space.promised.Load(), moved: make(map[chunk.ID]pack.Loc)}
 	for _, w := range s.openWorkspaces() {
 		if c := w.makeCut(); c != nil {
@@ -231,30 +243,27 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 	return s.head(), err
 }
 
-// flushAhead flushes what the cut will need before it is made, so that little is left to do after it.
-func (s *Store) flushAhead(ctx context.Context, batch []request) error {
-	for _, r := range batch {
+// flushAhead flushes what the cut will need before it is made, so that little is left to do after it. An error is that
+// of the request which needs the bytes.
+func (s *Store) flushAhead(ctx context.Context, batch []request) {
+	for i := range batch {
+		r := &batch[i]
 		switch {
 		case r.tree != nil && r.whole:
-			if err := r.tree.flushAll(ctx, r.tree.dirtyFiles()); err != nil {
-				return err
-			}
+			r.err = r.tree.flushAll(ctx, r.tree.dirtyFiles())
 		case r.tree != nil && r.ino != 0:
-			if err := r.tree.flushAll(ctx, r.tree.dirtyFile(r.ino)); err != nil {
-				return err
-			}
+			r.err = r.tree.flushAll(ctx, r.tree.dirtyFile(r.ino))
 		}
 	}
-	return nil
 }
 
 const maxGen = 1<<64 - 1
 
-// flushAll flushes files and releases them.
+// flushAll flushes files and releases them. It goes on after an error: the first is returned.
 func (w *Workspace) flushAll(ctx context.Context, files []*inode) (err error) {
 	for _, n := range files {
-		if err == nil {
-			err = w.flush(ctx, n, n.file, maxGen)
+		if ferr := w.flush(ctx, n, n.file, maxGen); err == nil {
+			err = ferr
 		}
 		w.release(n)
 	}
@@ -293,6 +302,7 @@ func (v *revision) make(ctx context.Context, batch []request) error {
 	}
 	v.index = s.chunks.uncommitted()
 	if len(v.cuts) == 0 && len(v.kvs) == 0 && len(v.emptied) == 0 {
+		s.space.written(v.promised) // by what did not happen in the end
 		return nil
 	}
 	return v.write()
@@ -332,7 +342,7 @@ func (v *revision) write() error {
 		return err
 	}
 	if err := s.packs.Sync(); err != nil {
-		return fmt.Errorf("sync packs: %w", mapError(err))
+		return s.fail(fmt.Errorf("sync packs: %w", mapError(err)))
 	}
 	ends := s.packs.Ends()
 	for _, p := range v.emptied {

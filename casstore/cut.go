@@ -76,6 +76,11 @@ func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error 
 			continue
 		}
 		d, exact, err := c.dataOf(ctx, s, need(s))
+		if errors.Is(err, vfs.ErrCorrupt) {
+			// Damage under one file's new bytes must not keep everything else from being committed.
+			c.tree.store.log.Error("bytes cannot be stored", "inode", s.attr.Ino, "err", err)
+			d, exact, err = c.dataOf(ctx, s, -1)
+		}
 		if err != nil {
 			return fmt.Errorf("inode %d: %w", s.attr.Ino, err)
 		}

@@ -266,3 +266,98 @@ func TestNewerFormat(t *testing.T) {
 		t.Fatalf("open: %v", err)
 	}
 }
+
+// TestDamageOfOneFileStopsNoOther: bytes written into a chunk that has been damaged cannot be stored, and whoever asks
+// for them is told; everything else is committed.
+func TestDamageOfOneFileStopsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	hurt, err := w.Create(bg, vfs.RootIno, "hurt", vfs.NewNode{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 100_000)
+	rand.NewChaCha8([32]byte{}).Read(b)
+	if err := w.WriteAt(bg, hurt.Ino, b, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(dir, packDir, "*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	whole, err := os.ReadFile(packs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole[len(whole)/2] ^= 1
+	if err := os.WriteFile(packs[0], whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	w = openWorkspace(t, s, "ws")
+	if err := w.WriteAt(bg, hurt.Ino, []byte("new"), 10, false); err != nil {
+		t.Fatal(err)
+	}
+	well, err := w.Create(bg, vfs.RootIno, "well", vfs.NewNode{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteAt(bg, well.Ino, []byte("8 bytes."), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Fsync(bg, well.Ino); err != nil {
+		t.Errorf("fsync of the other file: %v", err)
+	}
+	if err := w.Fsync(bg, hurt.Ino); !errors.Is(err, vfs.ErrCorrupt) {
+		t.Errorf("fsync of the damaged file: %v", err)
+	}
+	if err := w.Sync(bg); !errors.Is(err, vfs.ErrCorrupt) {
+		t.Errorf("sync: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, vfs.ErrCorrupt) {
+		t.Errorf("close: %v", err)
+	}
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openWorkspace(t, s, "ws").Lookup(bg, vfs.RootIno, "well"); err != nil {
+		t.Errorf("the other file: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNamesOfWorkspacesAreUnique asks for one name from many goroutines, which a single revision may answer.
+func TestNamesOfWorkspacesAreUnique(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	made := make(chan error)
+	for range 20 {
+		go func() {
+			_, err := s.CreateWorkspace(bg, "one")
+			made <- err
+		}()
+	}
+	won := 0
+	for range 20 {
+		switch err := <-made; {
+		case err == nil:
+			won++
+		case !errors.Is(err, vfs.ErrExist):
+			t.Error(err)
+		}
+	}
+	if list, err := s.Workspaces(bg); won != 1 || len(list) != 1 || err != nil {
+		t.Errorf("%d made, %v, %v", won, list, err)
+	}
+}

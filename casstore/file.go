@@ -67,15 +67,6 @@ func (f *file) freeze() {
 	}
 }
 
-// dirtyBytes is what the file's layers hold in memory.
-func (f *file) dirtyBytes() int64 {
-	n := f.buf.Dirty()
-	for _, l := range f.frozen {
-		n += l.layer.Bytes()
-	}
-	return n
-}
-
 func (f *file) clean() bool { return f.buf.Empty() && len(f.frozen) == 0 }
 
 func (f *file) discard() {

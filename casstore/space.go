@@ -81,6 +81,9 @@ func (sp *space) written(n int64) { sp.promised.Add(-n) }
 func (sp *space) ask(n int) (bool, error) {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
+	if err := sp.store.failure(); err != nil {
+		return false, err
+	}
 	free, err := sp.free()
 	if err != nil {
 		return false, err

@@ -2,7 +2,12 @@ package casstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -43,14 +48,35 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		st.Packs++
 		st.PackBytes += uint64(p.Size)
 	}
-	lsm, vlog := s.db.Size()
-	st.BadgerBytes = uint64(lsm + vlog)
+	if st.BadgerBytes, err = diskUse(filepath.Join(s.dir, badgerDir)); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
 	free, err := s.space.free()
 	if err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	st.DiskFree = uint64(free)
 	return st, nil
+}
+
+// diskUse is what the files of a directory take. Badger itself counts once a minute, and its logs are mostly holes.
+func diskUse(dir string) (uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	for _, e := range entries {
+		var st unix.Stat_t
+		switch err := unix.Lstat(filepath.Join(dir, e.Name()), &st); {
+		case errors.Is(err, unix.ENOENT): // Badger removes tables as it goes
+		case err != nil:
+			return 0, err
+		default:
+			n += uint64(st.Blocks) * 512
+		}
+	}
+	return n, nil
 }
 
 func (s *Store) count(ctx context.Context, r *reader, st *Stats) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -291,6 +292,9 @@ func (s *Store) fail(err error) error {
 	defer s.failMu.Unlock()
 	if s.failed == nil {
 		s.failed = err
+		if s.space != nil {
+			s.space.left.Store(math.MinInt64 / 2) // whoever wants to write looks
+		}
 		s.log.Error("the store has failed; nothing more is written until it is opened again", "err", err)
 	}
 	return err
