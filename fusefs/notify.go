@@ -64,6 +64,13 @@ func newBatch() batch {
 	return batch{names: make(map[entry]struct{}), inodes: make(map[vfs.Ino]bool)}
 }
 
+// attr adds an inode whose attributes have changed; what else of it has changed stays in the batch.
+func (b *batch) attr(ino vfs.Ino) {
+	if _, ok := b.inodes[ino]; !ok {
+		b.inodes[ino] = false
+	}
+}
+
 func newNotifier(conn kernelCache, h *holds, log *slog.Logger) *notifier {
 	n := &notifier{
 		conn: conn, holds: h, log: log, pending: newBatch(),
@@ -83,14 +90,14 @@ func (n *notifier) changed(c vfs.Change) {
 	n.add(func(b *batch) {
 		switch c.Kind {
 		case vfs.ChangeAttr:
-			b.inodes[c.Ino] = b.inodes[c.Ino]
+			b.attr(c.Ino)
 		case vfs.ChangeData:
 			b.inodes[c.Ino] = true
 		case vfs.ChangeEntry:
 			b.names[entry{c.Dir, c.Name}] = struct{}{}
 			b.inodes[c.Dir] = true
 			if c.Ino != 0 {
-				b.inodes[c.Ino] = b.inodes[c.Ino]
+				b.attr(c.Ino)
 			}
 		}
 	})
@@ -103,7 +110,7 @@ func (n *notifier) data(ino vfs.Ino) {
 
 // attr drops the kernel's attributes of ino.
 func (n *notifier) attr(ino vfs.Ino) {
-	n.add(func(b *batch) { b.inodes[ino] = b.inodes[ino] })
+	n.add(func(b *batch) { b.attr(ino) })
 }
 
 func (n *notifier) add(f func(*batch)) {
