@@ -346,6 +346,9 @@ func (v *revision) write() error {
 	}
 	ends := s.packs.Ends()
 	for _, p := range v.emptied {
+		s.emptied[p] = struct{}{} // for good: its file stays for a moment, and commits that come first must not name it
+	}
+	for p := range s.emptied {
 		delete(ends, p)
 	}
 	v.addIndex(ends)

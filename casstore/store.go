@@ -62,7 +62,8 @@ type Store struct {
 	headRev  atomic.Uint64
 	inos     atomic.Uint64 // the next inode's number
 	nextWS   atomic.Uint64
-	packEnds map[uint32]uint32 // as committed; the committer's
+	packEnds map[uint32]uint32   // as committed; the committer's
+	emptied  map[uint32]struct{} // packs that no commit is to name again; the committer's
 
 	failMu sync.Mutex
 	failed error
@@ -83,7 +84,9 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace)}
+	s := &Store{
+		dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace), emptied: make(map[uint32]struct{}),
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
