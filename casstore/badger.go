@@ -26,7 +26,6 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 	opt := badger.DefaultOptions(dir).
 		WithSyncWrites(true).
 		WithDetectConflicts(false). // there is one writer
-		WithNumVersionsToKeep(1 << 30).
 		WithMemTableSize(table).
 		WithBaseTableSize(min(table, 2<<20)).
 		WithNumMemtables(3).

@@ -40,8 +40,10 @@ const maxProblems = 1000
 // Check verifies every invariant of FORMAT.md on the newest revision, while the store is in use. The error is of what
 // kept it from looking; what it found is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
+	s.collector.mu.Lock() // it would move the chunks that the check looks at
+	defer s.collector.mu.Unlock()
 	c := &checker{
-		store: s, opt: o, ctx: ctx, r: s.reader(s.head()),
+		store: s, opt: o, ctx: ctx, r: s.reader(),
 		nodes: make(map[nodeKey]*checkedNode), spaces: make(map[workspaceID]string),
 	}
 	defer c.r.Close()
@@ -120,8 +122,8 @@ func (c *checker) checkHead() error {
 	if err != nil {
 		return err
 	}
-	if h.rev != c.store.head() {
-		c.problem("head", "says revision %d, the newest is %d", h.rev, c.store.head())
+	if h.rev != c.r.rev {
+		c.problem("head", "says revision %d in revision %d", h.rev, c.r.rev)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (c *chunks) has(id chunk.ID) (bool, error) {
 }
 
 func (c *chunks) indexed(id chunk.ID) (pack.Loc, error) {
-	r := c.store.reader(c.store.head())
+	r := c.store.reader()
 	defer r.Close()
 	return r.chunk(id)
 }

@@ -289,7 +289,7 @@ func (v *revision) make(ctx context.Context, batch []request) error {
 			batch[i].err = edit(v)
 		}
 	}
-	old := s.reader(s.head())
+	old := s.reader()
 	defer old.Close()
 	for _, c := range v.cuts {
 		c.capture()
@@ -361,10 +361,10 @@ func (v *revision) write() error {
 	}
 	s.packEnds = ends
 	s.space.written(v.promised)
-	if v.rev%discardEvery == 0 {
-		s.db.SetDiscardTs(uint64(v.rev))
-	}
 	s.publish(v.rev) // before its index leaves memory: somebody looks for a chunk in one or the other
+	if v.rev%discardEvery == 0 {
+		s.letGoOld()
+	}
 	s.chunks.committed(v.index)
 	return nil
 }

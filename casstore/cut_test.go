@@ -16,7 +16,7 @@ import (
 func committedTree(t *testing.T, w *Workspace) map[string]uint64 {
 	t.Helper()
 	s := w.store
-	r := s.reader(s.head())
+	r := s.reader()
 	defer r.Close()
 	list, _, err := r.dirents(w.id, vfs.RootIno, 0, 1000)
 	if err != nil {

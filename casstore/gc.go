@@ -122,7 +122,7 @@ func (c *collector) collect(ctx context.Context, share uint64) (report GCReport,
 	if err != nil {
 		return report, err
 	}
-	s.db.SetDiscardTs(uint64(s.head()))
+	s.letGoOld()
 	packs, err := s.weigh(live, old)
 	if err != nil {
 		return report, err
@@ -175,7 +175,7 @@ func (s *Store) purgeRemoved(ctx context.Context) error {
 }
 
 func (s *Store) hasRecords(id workspaceID) (found bool) {
-	r := s.reader(s.head())
+	r := s.reader()
 	defer r.Close()
 	_ = r.scan(keyOfNode(keyInode, id, 0)[:9], nil, false, func(_, _ []byte) (bool, error) {
 		found = true
@@ -195,7 +195,7 @@ func (s *Store) mark(ctx context.Context) (map[chunk.ID]struct{}, error) {
 			return nil, err
 		}
 	}
-	r := s.reader(s.head())
+	r := s.reader()
 	defer r.Close()
 	err := r.scan([]byte{keyInode}, nil, true, func(_, value []byte) (bool, error) {
 		rec, err := vfs.DecodeInode(value)
@@ -298,7 +298,7 @@ func (s *Store) weigh(live map[chunk.ID]struct{}, old []pack.Info) ([]*weighed, 
 		byID[p.ID] = w
 		list = append(list, w)
 	}
-	r := s.reader(s.head())
+	r := s.reader()
 	defer r.Close()
 	err := r.scan([]byte{keyChunk}, nil, true, func(key, value []byte) (bool, error) {
 		loc, err := decodeLoc(value)

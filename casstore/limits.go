@@ -3,6 +3,7 @@ package casstore
 import (
 	"time"
 
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -54,6 +55,9 @@ const (
 
 	// maxWorkspaceName is the longest name of a workspace, in bytes: it must be good as a file name anywhere.
 	maxWorkspaceName = vfs.MaxNameLen
+
+	// minShare is the shortest range whose chunks are shared and not copied: below it there is seldom a whole one.
+	minShare = chunk.AvgSize
 
 	// spaceSlack is how much is admitted before the free space of the disk is asked for again.
 	spaceSlack = 8 << 20

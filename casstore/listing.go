@@ -128,8 +128,7 @@ func (d *directory) list(at place) (batch []vfs.Dirent, last bool) {
 // store with those in memory laid over them. ok is false when a commit came between. A listing that begins at the start
 // and reaches the end leaves the directory complete.
 func (w *Workspace) listStored(dir vfs.Ino, at place, limit int) (batch []vfs.Dirent, last, ok bool, err error) {
-	head := w.store.head()
-	r := w.store.reader(head)
+	r := w.store.reader()
 	defer r.Close()
 	stored, last, err := r.dirents(w.id, dir, at.hash, limit)
 	if err != nil {
@@ -138,7 +137,7 @@ func (w *Workspace) listStored(dir vfs.Ino, at place, limit int) (batch []vfs.Di
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.inodes[dir]
-	if w.store.head() != head || n == nil || n.dir == nil {
+	if w.store.head() != r.rev || n == nil || n.dir == nil {
 		return nil, false, false, nil
 	}
 	l := lister{at: at}
@@ -200,14 +199,13 @@ func (w *Workspace) empty(n *inode) error {
 // explore reads a directory's entries until it has found one that is there, or all of them are known.
 func (w *Workspace) explore(dir vfs.Ino) error {
 	for at := (place{}); ; {
-		head := w.store.head()
-		r := w.store.reader(head)
+		r := w.store.reader()
 		stored, last, err := r.dirents(w.id, dir, at.hash, dirLoad)
 		r.Close()
 		if err != nil {
 			return err
 		}
-		if w.explored(dir, head, stored, last) {
+		if w.explored(dir, r.rev, stored, last) {
 			return nil
 		}
 		at.hash = stored[len(stored)-1].hash

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -14,16 +15,60 @@ import (
 
 // reader reads records as they were at one revision. It is for one goroutine.
 type reader struct {
-	txn *badger.Txn
+	store *Store
+	rev   vfs.Rev
+	txn   *badger.Txn
 }
 
-// reader returns a reader of the store at rev. The caller closes it.
-func (s *Store) reader(rev vfs.Rev) *reader {
-	return &reader{txn: s.db.NewTransactionAt(uint64(rev), false)}
+// reader returns a reader of the newest revision. The caller closes it.
+func (s *Store) reader() *reader {
+	s.reading.mu.Lock()
+	defer s.reading.mu.Unlock()
+	return s.readerLocked(s.head())
+}
+
+// readerAt returns a reader of a revision, which nobody may be about to let go.
+func (s *Store) readerAt(rev vfs.Rev) *reader {
+	s.reading.mu.Lock()
+	defer s.reading.mu.Unlock()
+	return s.readerLocked(rev)
+}
+
+func (s *Store) readerLocked(rev vfs.Rev) *reader {
+	s.reading.open[rev]++
+	return &reader{store: s, rev: rev, txn: s.db.NewTransactionAt(uint64(rev), false)}
 }
 
 // Close lets go of the revision.
-func (r *reader) Close() { r.txn.Discard() }
+func (r *reader) Close() {
+	r.txn.Discard()
+	s := r.store
+	s.reading.mu.Lock()
+	defer s.reading.mu.Unlock()
+	if n := s.reading.open[r.rev]; n > 1 {
+		s.reading.open[r.rev] = n - 1
+	} else {
+		delete(s.reading.open, r.rev)
+	}
+}
+
+// reading knows which revisions are being read. Badger by itself keeps for a reader only the tables that were there
+// when an iterator began; each look-up and each further scan sees the tables of its moment.
+type reading struct {
+	mu   sync.Mutex
+	open map[vfs.Rev]int // how many readers each has
+}
+
+// letGoOld lets Badger drop, in compactions to come, what no reader sees and the newest revision does not hold.
+func (s *Store) letGoOld() {
+	s.reading.mu.Lock()
+	defer s.reading.mu.Unlock()
+	low := s.head()
+	for rev := range s.reading.open {
+		low = min(low, rev)
+	}
+	s.db.SetDiscardTs(uint64(low))
+}
 
 // get calls decode with the value of a key, which is valid until decode returns. ErrNotExist when there is none.
 func (r *reader) get(key []byte, decode func([]byte) error) error {

@@ -34,7 +34,7 @@ func (s *Store) recover() error {
 	s.publish(head.rev)
 	s.inos.Store(uint64(head.ino))
 	s.nextWS.Store(uint64(head.nextWS))
-	r := s.reader(head.rev)
+	r := s.readerAt(head.rev)
 	defer r.Close()
 	s.packEnds, err = r.packEnds()
 	return err
@@ -49,7 +49,7 @@ func (s *Store) putBack() error {
 
 // readHead reads the format and the head, whatever is above the head.
 func (s *Store) readHead() (headRecord, error) {
-	r := s.reader(maxGen)
+	r := s.readerAt(maxGen)
 	defer r.Close()
 	f, err := r.format()
 	if errors.Is(err, vfs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (s *Store) initialise() error {
 // undoTorn gives every key that was written above the head the value that it had at the head, as a revision of its
 // own above the torn one. It may be cut short by a crash like any revision: then it is done again.
 func (s *Store) undoTorn(head headRecord, top vfs.Rev) (headRecord, error) {
-	old := s.reader(head.rev)
+	old := s.readerAt(head.rev)
 	defer old.Close()
 	torn, err := s.keysAbove(head.rev)
 	if err != nil {

@@ -31,12 +31,11 @@ type Stats struct {
 
 // Stats counts. It reads every inode's record and the whole index, as they were last committed.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	rev := s.head()
-	st := Stats{
-		Rev: uint64(rev), DirtyBytes: uint64(s.pool.Used()), BufferBytes: uint64(s.pool.Budget()), Reserve: s.space.reserve,
-	}
-	r := s.reader(rev)
+	r := s.reader()
 	defer r.Close()
+	st := Stats{
+		Rev: uint64(r.rev), DirtyBytes: uint64(s.pool.Used()), BufferBytes: uint64(s.pool.Budget()), Reserve: s.space.reserve,
+	}
 	err := s.count(ctx, r, &st)
 	if err == nil && ctx.Err() != nil {
 		err = vfs.ErrInterrupted

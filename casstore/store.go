@@ -65,6 +65,8 @@ type Store struct {
 	packEnds map[uint32]uint32   // as committed; the committer's
 	emptied  map[uint32]struct{} // packs that no commit is to name again; the committer's
 
+	reading reading
+
 	failMu sync.Mutex
 	failed error
 
@@ -86,6 +88,7 @@ func Open(dir string, o Options) (*Store, error) {
 func open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace), emptied: make(map[uint32]struct{}),
+		reading: reading{open: make(map[vfs.Rev]int)},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -297,8 +297,7 @@ func (w *Workspace) fill(m *miss) error {
 		return w.explore(m.ino)
 	}
 	s := w.store
-	head := s.head()
-	r := s.reader(head)
+	r := s.reader()
 	defer r.Close()
 	apply, err := w.read(r, m)
 	if err != nil {
@@ -306,7 +305,7 @@ func (w *Workspace) fill(m *miss) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s.head() == head {
+	if s.head() == r.rev {
 		apply()
 	}
 	return nil

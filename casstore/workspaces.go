@@ -66,15 +66,14 @@ func (s *Store) nameFree(name string) error {
 // Workspaces returns all workspaces, by name.
 func (s *Store) Workspaces(context.Context) ([]Info, error) {
 	var list []Info
-	rev := s.head()
-	r := s.reader(rev)
+	r := s.reader()
 	defer r.Close()
 	err := r.scan([]byte{keyWorkspace}, nil, true, func(key, value []byte) (bool, error) {
 		ws, err := decodeWorkspace(value)
 		if err != nil || len(key) != 9 {
 			return false, fmt.Errorf("workspace %x: %w", key, vfs.ErrCorrupt)
 		}
-		list = append(list, Info{ID: binary.BigEndian.Uint64(key[1:]), Name: ws.name, Created: ws.created, Rev: rev})
+		list = append(list, Info{ID: binary.BigEndian.Uint64(key[1:]), Name: ws.name, Created: ws.created, Rev: r.rev})
 		return true, nil
 	})
 	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
@@ -100,7 +99,7 @@ func (s *Store) find(name string) (Info, error) {
 func (s *Store) Info(ctx context.Context, name string) (Info, error) {
 	info, err := s.find(name)
 	if err == nil {
-		r := s.reader(info.Rev)
+		r := s.reader()
 		defer r.Close()
 		err = r.scan(keyOfNode(keyInode, workspaceID(info.ID), 0)[:9], nil, true, func(_, value []byte) (bool, error) {
 			rec, err := vfs.DecodeInode(value)
@@ -172,7 +171,7 @@ const purgeBatch = 10_000
 func (s *Store) purge(ctx context.Context, id workspaceID) error {
 	for more := true; more; {
 		err := s.edit(ctx, func(v *revision) error {
-			r := s.reader(s.head())
+			r := s.reader()
 			defer r.Close()
 			before := len(v.kvs)
 			for _, kind := range []byte{keyDirent, keyXattr, keyAtime, keyInode} {

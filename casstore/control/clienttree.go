@@ -164,6 +164,13 @@ func (t *tree) Allocate(ctx context.Context, ino vfs.Ino, mode vfs.AllocMode, of
 	return err
 }
 
+func (t *tree) CopyRange(
+	ctx context.Context, src vfs.Ino, off uint64, dst vfs.Ino, dstOff, n uint64,
+) (uint64, error) {
+	r, err := t.do(ctx, callCopyRange, &request{Ino: src, Off: off, NewDir: dst, NewOff: dstOff, N: n})
+	return r.N, err
+}
+
 func (t *tree) Seek(ctx context.Context, ino vfs.Ino, off uint64, whence vfs.Whence) (uint64, error) {
 	r, err := t.do(ctx, callSeek, &request{Ino: ino, Off: off, Flags: uint32(whence)})
 	return r.N, err

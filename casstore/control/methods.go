@@ -44,6 +44,7 @@ var methods = map[method]func(context.Context, *invocation, *request, *reply) er
 	callReadAt:      onTree(readAt),
 	callWriteAt:     onTree(writeAt),
 	callAllocate:    onTree(allocate),
+	callCopyRange:   onTree(copyRange),
 	callSeek:        onTree(seek),
 	callGetXattr:    onTree(getXattr),
 	callSetXattr:    onTree(setXattr),

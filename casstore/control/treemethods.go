@@ -120,6 +120,11 @@ func allocate(ctx context.Context, _ *invocation, h *handle, q *request, _ *repl
 	return h.Allocate(ctx, q.Ino, vfs.AllocMode(q.Flags), q.Off, q.N)
 }
 
+func copyRange(ctx context.Context, _ *invocation, h *handle, q *request, r *reply) (err error) {
+	r.N, err = h.CopyRange(ctx, q.Ino, q.Off, q.NewDir, q.NewOff, q.N)
+	return err
+}
+
 func seek(ctx context.Context, _ *invocation, h *handle, q *request, r *reply) (err error) {
 	r.N, err = h.Seek(ctx, q.Ino, q.Off, vfs.Whence(q.Flags))
 	return err

@@ -51,6 +51,7 @@ const (
 	callReadAt
 	callWriteAt
 	callAllocate
+	callCopyRange
 	callSeek
 	callGetXattr
 	callSetXattr
@@ -80,9 +81,10 @@ type request struct {
 	Ino     vfs.Ino
 	Dir     vfs.Ino
 	Name    string
-	NewDir  vfs.Ino
+	NewDir  vfs.Ino // of callCopyRange, the inode that is copied to
 	NewName string
 	Off     uint64
+	NewOff  uint64
 	N       uint64
 	Flags   uint32
 	Type    vfs.Type

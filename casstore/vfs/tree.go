@@ -62,6 +62,10 @@ type Tree interface {
 	WriteAt(ctx context.Context, ino Ino, p []byte, off uint64, killPriv bool) error
 	// Allocate does what mode says to n bytes from off.
 	Allocate(ctx context.Context, ino Ino, mode AllocMode, off, n uint64) error
+	// CopyRange copies n bytes from off of src to dstOff of dst, as copy_file_range(2) says, and returns how many: fewer
+	// than n only where src ends. A tree that can shares what is stored instead. ErrInvalid when the two ranges overlap
+	// in one file, ErrTooBig past MaxFileSize. After an error some of the bytes may have been copied.
+	CopyRange(ctx context.Context, src Ino, off uint64, dst Ino, dstOff, n uint64) (uint64, error)
 	// Seek finds data or a hole at or after off: ErrNoData when off is at or past the end, or no data follows.
 	Seek(ctx context.Context, ino Ino, off uint64, whence Whence) (uint64, error)
 

@@ -59,6 +59,13 @@ func (t *Tree) WriteAt(ctx context.Context, ino vfs.Ino, p []byte, off uint64, k
 	return inoError("write", ino, err)
 }
 
+// CopyRange implements [vfs.Tree].
+func (t *Tree) CopyRange(
+	ctx context.Context, src vfs.Ino, off uint64, dst vfs.Ino, dstOff, n uint64,
+) (uint64, error) {
+	return vfs.CopyBytes(ctx, t, src, off, dst, dstOff, n)
+}
+
 // Allocate implements [vfs.Tree]. Space that is only allocated is compared with what is free, and not set aside.
 func (t *Tree) Allocate(ctx context.Context, ino vfs.Ino, mode vfs.AllocMode, off, n uint64) error {
 	err := t.change(ctx, func(e *edit) error {

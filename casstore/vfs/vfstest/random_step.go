@@ -31,6 +31,7 @@ var randomSteps = []struct {
 	{16, (*random).doWrite},
 	{8, (*random).doRead},
 	{5, (*random).doAllocate},
+	{4, (*random).doCopy},
 	{4, (*random).doSeek},
 	{5, (*random).doSetXattr},
 	{2, (*random).doGetXattr},
@@ -246,6 +247,21 @@ func (r *random) doAllocate() {
 	off, n := r.offset(r.size(ino)), 1+r.length()
 	r.say("allocate %d, mode %d, %d bytes at %d", ino, mode, n, off)
 	r.err(func(s side) error { return s.Allocate(r.ctx(), s.ino(ino), mode, off, n) }, r.contentFaults(ino)...)
+}
+
+func (r *random) doCopy() {
+	src, dst := r.file(), r.file()
+	off, dstOff, n := r.offset(r.size(src)), r.offset(r.size(dst)), r.length()
+	r.say("copy %d bytes at %d of %d to %d of %d", n, off, src, dstOff, dst)
+	var copied []uint64
+	done := r.err(func(s side) error {
+		n, err := s.CopyRange(r.ctx(), s.ino(src), off, s.ino(dst), dstOff, n)
+		copied = append(copied, n)
+		return err
+	}, append(r.contentFaults(src), r.contentFaults(dst)...)...)
+	if done && copied[0] != copied[1] {
+		r.differ("the tree copied %d bytes, the model %d", copied[1], copied[0])
+	}
 }
 
 // doSeek checks what the tree's Seek says by the model's bytes: where holes are is up to the tree.

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) vfs.Tree) {
 		{"Attr", attrBehaviours},
 		{"Content", contentBehaviours},
 		{"Allocate", allocateBehaviours},
+		{"Copy", copyBehaviours},
 		{"Seek", seekBehaviours},
 		{"Xattr", xattrBehaviours},
 		{"ReadDir", readDirBehaviours},
