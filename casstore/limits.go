@@ -9,8 +9,9 @@ import (
 
 // Limits and sizes of a store, each with its reason.
 const (
-	// defaultBuffer bounds the dirty file bytes in memory: a quarter of a second of writing at memory speed.
-	defaultBuffer = 256 << 20
+	// defaultBuffer bounds the dirty file bytes in memory. Flushing keeps up with a writer at a few hundred megabytes a
+	// second; this takes the bursts.
+	defaultBuffer = 128 << 20
 
 	// defaultCommitEvery is how long a change may stay in memory only. Each commit is durable and costs a few
 	// milliseconds of disk, so a second is cheap; temporary files that live shorter are never stored.

@@ -28,7 +28,7 @@ type Options struct {
 	Clock func() time.Time
 	// Create makes the store when its directory is missing or empty.
 	Create bool
-	// BufferBytes bounds the dirty file bytes in memory. Zero: 256 MiB.
+	// BufferBytes bounds the dirty file bytes in memory. Zero: 128 MiB.
 	BufferBytes int64
 	// CommitEvery is how long a change stays in memory at the most, while the disk can keep up. Zero: a second.
 	CommitEvery time.Duration

@@ -3,6 +3,10 @@ package daemon
 import "time"
 
 const (
+	// memoryLimit is where Go's collector works harder to keep the daemon's heap, in bytes. What the store holds of it is
+	// bounded lower (casstore/limits.go); without a limit the heap grows to twice that between two collections.
+	memoryLimit = 350 << 20
+
 	// storePatience is how long a daemon waits for a store that another process has open: a command that works on it
 	// for a moment, or a daemon that is just ending.
 	storePatience = 30 * time.Second

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/carrelfs/carrel/casstore"
@@ -25,6 +27,9 @@ type Config struct {
 // Run is the daemon. It returns when the last mount has gone, or when ctx ends: then everything is unmounted, even when
 // it is busy. In both cases all is durable and the store closed, unless the error says otherwise.
 func Run(ctx context.Context, o Config) error {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	s, err := openStore(ctx, o)
 	if err != nil {
 		return err
