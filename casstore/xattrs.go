@@ -131,6 +131,7 @@ func (w *Workspace) SetXattr(ctx context.Context, ino vfs.Ino, name string, valu
 		case old == nil && size+len(name)+1 > vfs.MaxXattrList:
 			return vfs.ErrNoSpace
 		}
+		w.touch(n)
 		x := xs.add(n, name)
 		w.touch(x)
 		x.value, x.present = append([]byte{}, value...), true // not nil, which would remove it
@@ -154,6 +155,7 @@ func (w *Workspace) RemoveXattr(ctx context.Context, ino vfs.Ino, name string) e
 		if x == nil {
 			return vfs.ErrNoXattr
 		}
+		w.touch(n)
 		w.touch(x)
 		x.value, x.present = nil, false
 		n.nxattrs--
@@ -163,8 +165,8 @@ func (w *Workspace) RemoveXattr(ctx context.Context, ino vfs.Ino, name string) e
 	return wrap(err, "removexattr", ino, name)
 }
 
+// xattrChanged is called after a change of attributes of an inode that has been touched before it.
 func (w *Workspace) xattrChanged(ctx context.Context, n *inode) {
-	w.touch(n)
 	n.attr.Ctime = w.now()
 	w.notify(ctx, vfs.Change{Kind: vfs.ChangeAttr, Ino: n.attr.Ino})
 }
