@@ -1,0 +1,177 @@
+package casstore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// benchWorkspace opens a workspace that commits only when it is told to.
+func benchWorkspace(b *testing.B) *Workspace {
+	b.Helper()
+	s, err := Open(b.TempDir(), Options{Create: true, CommitEvery: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	if _, err := s.CreateWorkspace(bg, "ws"); err != nil {
+		b.Fatal(err)
+	}
+	w, err := s.OpenWorkspace(bg, "ws")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return w
+}
+
+func benchFile(b *testing.B, w *Workspace, size int) vfs.Ino {
+	b.Helper()
+	a, err := w.Create(bg, vfs.RootIno, fmt.Sprint("file of ", size), vfs.NewNode{Mode: 0o644})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := make([]byte, size)
+	rand.NewChaCha8([32]byte{}).Read(p)
+	if err := w.WriteAt(bg, a.Ino, p, 0, false); err != nil {
+		b.Fatal(err)
+	}
+	return a.Ino
+}
+
+// BenchmarkCreateUnlink makes and removes an empty file in a directory that is in memory.
+func BenchmarkCreateUnlink(b *testing.B) {
+	w := benchWorkspace(b)
+	dir, err := w.Mkdir(bg, vfs.RootIno, "d", vfs.NewNode{Mode: 0o755})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.Create(bg, dir.Ino, "f", vfs.NewNode{Mode: 0o644}); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Unlink(bg, dir.Ino, "f"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	w := benchWorkspace(b)
+	benchFile(b, w, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.Lookup(bg, vfs.RootIno, "file of 1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLookupCold looks up a name of which nothing is in memory.
+func BenchmarkLookupCold(b *testing.B) {
+	w := benchWorkspace(b)
+	benchFile(b, w, 1)
+	if _, err := w.Commit(bg); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.forgetAll()
+		if _, err := w.Lookup(bg, vfs.RootIno, "file of 1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, size := range []int{4 << 10, 128 << 10} {
+		b.Run(fmt.Sprint(size>>10, "KiB"), func(b *testing.B) {
+			w := benchWorkspace(b)
+			ino := benchFile(b, w, 8<<20)
+			if _, err := w.Commit(bg); err != nil {
+				b.Fatal(err)
+			}
+			p := make([]byte, size)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for off := uint64(0); b.Loop(); off = (off + uint64(size)) % (8 << 20) {
+				if _, err := w.ReadAt(bg, ino, p, off); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWrite rewrites a file of 8 MiB in memory, so that nothing is flushed.
+func BenchmarkWrite(b *testing.B) {
+	for _, size := range []int{4 << 10, 128 << 10} {
+		b.Run(fmt.Sprint(size>>10, "KiB"), func(b *testing.B) {
+			w := benchWorkspace(b)
+			ino := benchFile(b, w, 8<<20)
+			p := make([]byte, size)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for off := uint64(0); b.Loop(); off = (off + uint64(size)) % (8 << 20) {
+				if err := w.WriteAt(bg, ino, p, off, false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkStore writes random bytes in pieces of 1 MiB and waits for all of them to be durable.
+func BenchmarkStore(b *testing.B) {
+	w := benchWorkspace(b)
+	ino := benchFile(b, w, 1)
+	p := make([]byte, 1<<20)
+	src := rand.NewChaCha8([32]byte{1})
+	b.SetBytes(int64(len(p)))
+	off := uint64(0)
+	for b.Loop() {
+		src.Read(p)
+		if err := w.WriteAt(bg, ino, p, off, false); err != nil {
+			b.Fatal(err)
+		}
+		off += uint64(len(p))
+	}
+	if err := w.Fsync(bg, ino); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkFsync writes 100 bytes and waits for them to be durable: the cost of one revision.
+func BenchmarkFsync(b *testing.B) {
+	w := benchWorkspace(b)
+	ino := benchFile(b, w, 100)
+	p := make([]byte, 100)
+	for b.Loop() {
+		if err := w.WriteAt(bg, ino, p, 0, false); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Fsync(bg, ino); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCommitNames commits 1,000 new files.
+func BenchmarkCommitNames(b *testing.B) {
+	w := benchWorkspace(b)
+	n := 0
+	for b.Loop() {
+		for range 1000 {
+			n++
+			if _, err := w.Create(bg, vfs.RootIno, fmt.Sprint(n), vfs.NewNode{Mode: 0o644}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := w.Commit(bg); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
