@@ -118,6 +118,8 @@ func (o *overlay) manifest() (chunk.Manifest, error) {
 			return chunk.Manifest{}, err
 		}
 		m = m.Splice(r.start, r.end, entries)
+		hidden := max(r.start, min(r.end, o.floor))
+		o.store.space.deleted(o.under.storedIn(r.start, hidden)) // some may have come out the same
 	}
 	return m, nil
 }
