@@ -134,7 +134,7 @@ func (c *Comparison) WriteTable(w io.Writer) error {
 	b.WriteString("\n")
 	g := grid{rows: [][]string{{"", "old", "new", "×old", "baseline ×old", "p", "verdict"}}}
 	for _, x := range c.Changes {
-		g.rows = append(g.rows, x.cells())
+		g.rows = append(g.rows, x.Cells())
 	}
 	g.write(&b)
 	for _, name := range c.Missing {
@@ -144,7 +144,8 @@ func (c *Comparison) WriteTable(w io.Writer) error {
 	return err
 }
 
-func (c Change) cells() []string {
+// Cells is the row of a table: name, old, new, new by old, the same of the baseline, probability, verdict.
+func (c Change) Cells() []string {
 	baseline := "-"
 	if c.Baseline > 0 {
 		baseline = factor(c.Baseline)

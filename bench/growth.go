@@ -1,5 +1,7 @@
 package bench
 
+import "fmt"
+
 // Point is the cost of a unit where there are N of them, in nanoseconds.
 type Point struct {
 	N    int64
@@ -9,7 +11,8 @@ type Point struct {
 // Growth says how the cost of a unit grows on one target: the curve of one series.
 type Growth struct {
 	Series, Target string
-	Bytes          bool // the units are bytes
+	Bytes          bool // the cost is that of a byte
+	Sized          bool // N is a size in bytes
 	Points         []Point
 }
 
@@ -23,8 +26,10 @@ func (g Growth) Factor() float64 {
 	return high / low
 }
 
-func (g Growth) from() int64 { return g.Points[0].N }
-func (g Growth) to() int64   { return g.Points[len(g.Points)-1].N }
+// span shows the range.
+func (g Growth) span() string {
+	return fmt.Sprintf("%s to %s", g.amount(g.Points[0].N), g.amount(g.Points[len(g.Points)-1].N))
+}
 
 // Growth returns the curves of a suite that have two points or more, by series and target.
 func (s *SuiteReport) Growth() (curves []Growth) {
@@ -44,7 +49,7 @@ func (s *SuiteReport) Growth() (curves []Growth) {
 			if !ok {
 				k = len(curves)
 				at[key] = k
-				curves = append(curves, Growth{Series: row.Series, Target: c.Target, Bytes: row.Bytes > 0})
+				curves = append(curves, Growth{Series: row.Series, Target: c.Target, Bytes: row.Bytes > 0, Sized: row.Sized})
 			}
 			curves[k].Points = append(curves[k].Points, Point{row.N, c.Summary.Median / float64(units)})
 		}

@@ -42,6 +42,7 @@ type Row struct {
 	Bytes   int64  `json:"bytes,omitempty"`
 	Series  string `json:"series,omitempty"`
 	N       int64  `json:"n,omitempty"`
+	Sized   bool   `json:"sized,omitempty"`   // N is in bytes
 	Skipped string `json:"skipped,omitempty"` // why it ran nowhere
 	Cells   []Cell `json:"cells,omitempty"`
 }

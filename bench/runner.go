@@ -17,7 +17,7 @@ const workPrefix = "carrel-bench-"
 
 // Config says what a benchmark does.
 type Config struct {
-	// Program is the file of this program, which steps are run with; its main must lead to [StepMain].
+	// Program is the file of this program, which steps are run with; its main must lead to step.Main.
 	Program string
 	Version string // of it, for the report
 	// Work is a directory on the local disk. Everything is in a directory of its own in it, which is gone at the end.
@@ -250,7 +250,7 @@ func closeAll(places []place) error {
 // row warms up, then runs the rounds. Only what no row can be measured after is an error; what goes wrong with a row is
 // in its cells.
 func (r *runner) row(ctx context.Context, w Workload, places []place) (Row, error) {
-	row := Row{Name: w.Name, Ops: w.Ops, Bytes: w.Bytes, Series: w.Series, N: w.N}
+	row := Row{Name: w.Name, Ops: w.Ops, Bytes: w.Bytes, Series: w.Series, N: w.N, Sized: w.Sized}
 	if row.Skipped = w.missing(); row.Skipped != "" {
 		return row, nil
 	}

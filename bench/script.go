@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/carrelfs/carrel/bench/step"
 )
 
 // shell runs scripts, one at a time. Each is a process group of its own, so that a cancelled one ends as a whole.
@@ -38,7 +40,7 @@ func newShell(dir string, env []string) (*shell, error) {
 func (s *shell) close() error { return errors.Join(s.stdout.Close(), s.stderr.Close()) }
 
 // preamble makes the function that runs this package's steps.
-const preamble = `step() { "$CARREL_BENCH_PROGRAM" bench-step "$@"; }` + "\n"
+const preamble = `step() { "$CARREL_BENCH_PROGRAM" ` + step.Command + ` "$@"; }` + "\n"
 
 // outcome is what a script did.
 type outcome struct {

@@ -8,6 +8,11 @@ var makers = []struct {
 	make func(Sizes) Suite
 }{
 	{"reference", referenceSuite},
+	{"real", realSuite},
+	{"work", workSuite},
+	{"fio", fioSuite},
+	{"scale", scaleSuite},
+	{"store", storeSuite},
 }
 
 // SuiteNames returns the names of all suites, in the order in which they are run.

@@ -49,7 +49,8 @@ func (r *Report) suiteTable(b *strings.Builder, s SuiteReport, o TableOptions) {
 			time.Duration(u.CPU).Round(time.Millisecond), size(u.PeakRSS), u.Requests)
 	}
 	for _, g := range s.Growth() {
-		fmt.Fprintf(b, "  %s on %s: ×%.2f a unit from %s to %s\n", g.Series, g.Target, g.Factor(), count(g.from()), count(g.to()))
+		fmt.Fprintf(b, "  %s on %s: ×%s between the cheapest and the dearest, from %s\n", g.Series, g.Target,
+			factor(g.Factor()), g.span())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 //
 //	$DATA       a file of fresh bytes, made by Data before each run, outside of the target
 //	$SCRATCH    a directory outside of the target, the same for all runs
-//	step NAME…  one of the steps of this package, in a process of its own (see [StepMain])
+//	step NAME…  a step of package step, in a process of its own
 type Workload struct {
 	Name string
 	// Setup is done before the timer, in a fresh directory that is the working directory; Run is what is timed; Check
@@ -36,6 +36,7 @@ type Workload struct {
 	// Series and N place the row on a curve: its cost per operation or byte, at N of them.
 	Series string
 	N      int64
+	Sized  bool // N is in bytes
 	// Rounds bounds the rounds of a row that takes long. Zero: all.
 	Rounds int
 }

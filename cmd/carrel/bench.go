@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/carrelfs/carrel/bench"
+	"github.com/carrelfs/carrel/bench/step"
 )
 
 func (p *program) benchCommand() *cli.Command {
@@ -33,6 +34,7 @@ func (p *program) benchCommand() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Usage: "shuffle by `SEED`", DefaultText: "another each time"},
 			&cli.StringFlag{Name: "work", Usage: "work in `DIR`, on the disk that is measured", Value: os.TempDir()},
 			&cli.StringFlag{Name: "json", Usage: "write all samples to `FILE`; - is stdout, in place of the table"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts to `FILE`"},
 			&cli.StringFlag{Name: "compare", Usage: "say what is better or worse than in `OLD.json`"},
 			&cli.StringFlag{Name: "from", Usage: "measure nothing; show the report of `FILE.json`"},
 			&cli.IntFlag{Name: "max-files", Usage: "let the suite scale go up to `N` files", Value: bench.FullSizes().MaxFiles},
@@ -48,8 +50,8 @@ func (p *program) benchCommand() *cli.Command {
 // benchStepCommand is a piece of work that a benchmark times, in a process of its own.
 func (p *program) benchStepCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench-step", Hidden: true, SkipFlagParsing: true,
-		Action: func(c *cli.Context) error { return bench.StepMain(c.Args().Slice()) },
+		Name: step.Command, Hidden: true, SkipFlagParsing: true,
+		Action: func(c *cli.Context) error { return step.Main(c.Args().Slice()) },
 	}
 }
 
@@ -115,18 +117,31 @@ func (p *program) benchConfig(c *cli.Context) (bench.Config, error) {
 	if !c.IsSet("seed") {
 		config.Seed = rand.Uint64() >> 32 // short enough to be typed again
 	}
-	sizes := bench.FullSizes()
-	sizes.MaxFiles, sizes.MaxBytes = c.Int("max-files"), c.Int64("max-mib")<<20
-	if config.Smoke {
-		sizes, config.Rounds = bench.SmokeSizes(), 1
-	} else if config.Rounds < bench.MinRounds {
+	if config.Smoke && !c.IsSet("rounds") {
+		config.Rounds = 1
+	}
+	if config.Rounds < bench.MinRounds && !config.Smoke || config.Rounds < 1 {
 		return config, &usageError{c, fmt.Sprintf("fewer than %d rounds say nothing", bench.MinRounds)}
 	}
-	if config.Suites, err = bench.Suites(strings.Split(c.String("suite"), ","), sizes); err != nil {
+	if config.Suites, err = bench.Suites(strings.Split(c.String("suite"), ","), benchSizes(c)); err != nil {
 		return config, &usageError{c, err.Error()}
 	}
 	config.Targets, err = benchTargets(c, program)
 	return config, err
+}
+
+func benchSizes(c *cli.Context) bench.Sizes {
+	sizes := bench.FullSizes()
+	if c.Bool("smoke") {
+		sizes = bench.SmokeSizes()
+	}
+	if c.IsSet("max-files") {
+		sizes.MaxFiles = c.Int("max-files")
+	}
+	if c.IsSet("max-mib") {
+		sizes.MaxBytes = c.Int64("max-mib") << 20
+	}
+	return sizes
 }
 
 // benchTargets are a Carrel mount and what it is compared with.
@@ -174,6 +189,9 @@ func (p *program) showReport(c *cli.Context, r, old *bench.Report) error {
 	toStdout := c.String("json") == "-"
 	if name := c.String("json"); name != "" && !toStdout {
 		errs = append(errs, writeReport(name, r.WriteJSON))
+	}
+	if name := c.String("html"); name != "" {
+		errs = append(errs, writeReport(name, func(w io.Writer) error { return r.WriteHTML(w, old) }))
 	}
 	if toStdout {
 		return errors.Join(append(errs, r.WriteJSON(p.stdout))...)
