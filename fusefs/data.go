@@ -46,7 +46,7 @@ func (w *worker) write(r *fuse.WriteRequest) error {
 			return err
 		}
 	}
-	w.out = order.AppendUint64(w.out, uint64(len(r.Data)))
+	w.out = appendWriteOut(w.out, uint32(len(r.Data)))
 	return nil
 }
 

@@ -88,6 +88,12 @@ func appendOpenOut(b []byte, handle uint64, flags uint32) []byte {
 	return order.AppendUint32(b, 0)
 }
 
+// appendWriteOut appends a fuse_write_out.
+func appendWriteOut(b []byte, n uint32) []byte {
+	b = order.AppendUint32(b, n)
+	return order.AppendUint32(b, 0)
+}
+
 // direntHeader is the length of a fuse_dirent before its name.
 const direntHeader = 24
 

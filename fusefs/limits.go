@@ -31,6 +31,13 @@ const (
 	// longAllocate is the length from which fallocate(2) leaves the reader at once, in bytes.
 	longAllocate = 1 << 20
 
+	// longCopy is the length from which copy_file_range(2) leaves the reader at once, in bytes. What is shorter is copied
+	// from memory in less time than the hand-over takes.
+	longCopy = 64 << 10
+
+	// maxCopy is how much one COPY_FILE_RANGE copies, in bytes: its answer has 32 bits. It ends with a page.
+	maxCopy = 1<<32 - 64<<10
+
 	// maxPending is how many notifications may wait for the kernel. Past it they are replaced by one that drops all the
 	// kernel knows (see notifier).
 	maxPending = 64 << 10

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"bytes"
+	"math"
 	"syscall"
 
 	"bazil.org/fuse"
@@ -10,15 +11,17 @@ import (
 
 // Requests that are younger than the library (<linux/fuse.h>).
 const (
-	opRename2 = 45
-	opLseek   = 46
-	opSyncFS  = 50
+	opRename2         = 45
+	opLseek           = 46
+	opCopyFileRange   = 47
+	opSyncFS          = 50
+	opCopyFileRange64 = 53 // the same, with an answer of 64 bits
 
 	opReaddirPlus = 44 // known to the library, but not decoded
 )
 
 // unrecognized handles requests that the library does not know. ENOSYS makes the kernel do without: STATX becomes
-// GETATTR, copy_file_range(2) copies, O_TMPFILE is refused, ioctl(2) is ENOTTY.
+// GETATTR, O_TMPFILE is refused, ioctl(2) is ENOTTY.
 func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 	body := rawLayout.body(&r.Header)
 	if body == nil {
@@ -31,6 +34,14 @@ func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 		return w.rename2(vfs.Ino(r.Node), body)
 	case opLseek:
 		return w.lseek(vfs.Ino(r.Node), body)
+	case opCopyFileRange:
+		n, err := w.copyFileRange(r, body, maxCopy)
+		w.out = appendWriteOut(w.out, uint32(n))
+		return err
+	case opCopyFileRange64: // answered with a fuse_copy_file_range_out
+		n, err := w.copyFileRange(r, body, math.MaxUint64)
+		w.out = order.AppendUint64(w.out, n)
+		return err
 	case opSyncFS:
 		w.WillBlock()
 		return w.srv.tree.Sync(w.call)
