@@ -213,7 +213,9 @@ func churnTree(ctx context.Context, tree vfs.Tree, dirs []vfs.Ino, rnd *rand.Ran
 
 // TestCoherence: two processes and somebody behind the mount change the same few names at once. Whenever they stop,
 // what a process sees is what is there.
-func TestCoherence(t *testing.T) {
+func TestCoherence(t *testing.T) { bothInits(t, coherence) }
+
+func coherence(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("FUSEFS_TEST_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)

@@ -94,7 +94,9 @@ var copyFileRange = scenario("copy-file-range", func(c *client) {
 	c.close(dst)
 })
 
-func TestCopyFileRange(t *testing.T) { mount(t, nil, Options{}).run(t, copyFileRange) }
+func TestCopyFileRange(t *testing.T) {
+	bothInits(t, func(t *testing.T) { mount(t, nil, Options{}).run(t, copyFileRange) })
+}
 
 // copyPrograms has cp(1) copy a large file that was written a moment ago.
 var copyPrograms = scenario("copy-programs", func(c *client) {

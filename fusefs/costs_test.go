@@ -47,7 +47,9 @@ var costs = scenario("costs", func(c *client) {
 	c.turn("remove")
 })
 
-func TestCosts(t *testing.T) {
+func TestCosts(t *testing.T) { bothInits(t, countCosts) }
+
+func countCosts(t *testing.T) {
 	m := mount(t, nil, Options{})
 	m.fresh(t, "full")
 	f := foreigner{t, m.tree, t.Context()}

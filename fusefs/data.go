@@ -13,7 +13,7 @@ func (w *worker) read(r *fuse.ReadRequest) error {
 	if r.Size < 0 || r.Size > maxData || r.Offset < 0 {
 		return syscall.EINVAL
 	}
-	n, err := w.srv.tree.ReadAt(w.call, vfs.Ino(r.Node), w.room(r.Size), uint64(r.Offset))
+	n, err := w.srv.tree.ReadAt(w.call, vfs.Ino(r.Node), w.room(&r.Header, r.Size), uint64(r.Offset))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@
 //	opening, reading and closing it again        nothing; fstat has a GETATTR once after a READ, for the atime
 //	listing a directory, with or without stat    READDIRPLUS and READDIR until they are empty, then nothing
 //	removing a file                              GETATTR of the directory, UNLINK, FORGET
+//	writing or reading 1 MiB                     one WRITE, two READs (see handshake.go; else 128 KiB a request)
+//	cp                                           COPY_FILE_RANGE, without the bytes; some LSEEKs
 //
 // # The loop
 //

@@ -12,6 +12,12 @@ import (
 // the library loses the sticky bit and writes times before 1970 with negative nanoseconds. Integers are in the
 // machine's byte order.
 
+// The protocol that we speak. Requests of younger ones come all the same, when the kernel knows them.
+const (
+	protocolMajor = 7
+	protocolMinor = 33
+)
+
 // order is the byte order of the kernel's structures.
 var order = binary.NativeEndian
 

@@ -236,7 +236,9 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-func TestInitFlags(t *testing.T) {
+func TestInitFlags(t *testing.T) { bothInits(t, checkInitFlags) }
+
+func checkInitFlags(t *testing.T) {
 	m := mount(t, nil, Options{})
 	want := fuse.InitDoReaddirplus | fuse.InitReaddirplusAuto | fuse.InitExportSupport | fuse.InitCacheSymlinks |
 		fuse.InitHandleKillPrivV2 | fuse.InitAsyncRead | fuse.InitBigWrites
@@ -280,7 +282,7 @@ func TestHandlersAllocate(t *testing.T) {
 		&fuse.GetattrRequest{}, &fuse.LookupRequest{Name: "a"}, &fuse.ReadRequest{Size: 4096},
 	} {
 		n := testing.AllocsPerRun(100, func() {
-			w.out, w.held = w.out[:outHeaderSize], w.held[:0]
+			w.out, w.held = w.own[:outHeaderSize], w.held[:0]
 			if err := w.dispatch(req); err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,7 @@ func reportHelperError(err error) {
 	}
 }
 
-// mountBySelf is for root. The error file and the symlink live in one private directory.
+// mountBySelf is for root when our own INIT is not possible. The helper does the mount.
 func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 	fail := func(err error, advice string) (*fuse.Conn, error) {
 		return nil, &MountError{Op: "mount", Dir: dir, Err: err, Advice: advice}
@@ -72,22 +72,33 @@ func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 		return fail(err, "")
 	}
 	defer os.RemoveAll(private)
-	if err := os.Symlink("/proc/self/exe", filepath.Join(private, helperName)); err != nil {
-		return fail(err, "")
-	}
 	errorFile := filepath.Join(private, "error")
-
-	mountMu.Lock()
-	restorePath := setenv("PATH", private+":"+os.Getenv("PATH"))
-	restoreError := setenv(helperErrorEnv, errorFile)
-	conn, err := fuse.Mount(dir, options...)
-	restoreError()
-	restorePath()
-	mountMu.Unlock()
+	var conn *fuse.Conn
+	err = withHelper(helperErrorEnv, errorFile, func() (err error) {
+		conn, err = fuse.Mount(dir, options...)
+		return err
+	})
 	if err != nil {
 		return fail(helperFailure(errorFile, err))
 	}
 	return conn, nil
+}
+
+// withHelper calls f while this program is what PATH has for fusermount3, and name is set in the environment.
+func withHelper(name, value string, f func() error) error {
+	private, err := privateDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(private)
+	if err := os.Symlink("/proc/self/exe", filepath.Join(private, helperName)); err != nil {
+		return err
+	}
+	mountMu.Lock()
+	defer mountMu.Unlock()
+	defer setenv("PATH", private+":"+os.Getenv("PATH"))()
+	defer setenv(name, value)()
+	return f()
 }
 
 // privateDir makes a directory of our own. Where the system is read-only, there may be none for temporary files.
@@ -126,7 +137,19 @@ func helperFailure(file string, err error) (error, string) {
 	if convErr != nil || n == 0 {
 		return errors.New(what), ""
 	}
-	errno := syscall.Errno(n)
+	return advise(syscall.Errno(n), what)
+}
+
+// mountAdvice takes an error of mountOptions.mount apart, into the errno, and what failed and what to do.
+func mountAdvice(err error) (error, string) {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return err, ""
+	}
+	return advise(errno, err.Error())
+}
+
+func advise(errno syscall.Errno, what string) (error, string) {
 	switch errno {
 	case syscall.EPERM, syscall.EACCES:
 		return errno, what + "; mounting needs CAP_SYS_ADMIN and access to /dev/fuse"
@@ -162,13 +185,12 @@ func helper(args []string) error {
 	if err != nil {
 		return fmt.Errorf("mount helper: %s: %w", commfdEnv, err)
 	}
-	m := parseMountOptions(args[1])
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open /dev/fuse: %w", err)
+	if request := os.Getenv(initEnv); request != "" {
+		return passInit(socket, request)
 	}
-	if err := unix.Mount(m.source, args[3], m.fstype, m.flags, m.data(fd, os.Getuid(), os.Getgid())); err != nil {
-		return fmt.Errorf("mount(2): %w", err)
+	fd, err := parseMountOptions(args[1]).mount(args[3])
+	if err != nil {
+		return err
 	}
 	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(fd), nil, 0); err != nil {
 		err = fmt.Errorf("pass the descriptor: %w", err)
@@ -183,6 +205,19 @@ type mountOptions struct {
 	fstype string
 	flags  uintptr
 	rest   []string
+}
+
+// mount mounts on dir and returns the descriptor of the device.
+func (m mountOptions) mount(dir string) (device int, err error) {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open /dev/fuse: %w", err)
+	}
+	if err := unix.Mount(m.source, dir, m.fstype, m.flags, m.data(fd, os.Getuid(), os.Getgid())); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("mount(2): %w", err)
+	}
+	return fd, nil
 }
 
 // data returns the options that the fuse filesystem itself reads.

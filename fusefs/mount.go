@@ -223,6 +223,21 @@ func mountedFuse(mounts []byte, major, minor uint32) bool {
 
 // connect makes the mount and returns the connection, on which INIT has been answered.
 func connect(dir string, o Options) (*fuse.Conn, error) {
+	if !canHandshake() {
+		return connectPlain(dir, o)
+	}
+	conn, err := mountWithHandshake(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := lengthenReadahead(dir); err != nil {
+		o.Logger.Debug("the kernel reads ahead less than it could", "err", err)
+	}
+	return conn, nil
+}
+
+// connectPlain leaves INIT to the library.
+func connectPlain(dir string, o Options) (*fuse.Conn, error) {
 	options := []fuse.MountOption{
 		fuse.FSName(o.Name), fuse.Subtype("carrel"), fuse.DefaultPermissions(),
 		fuse.AsyncRead(), fuse.MaxReadahead(maxReadahead), fuse.CacheSymlinks(), fuse.HandleKillPriv(),

@@ -23,7 +23,9 @@ func (m *mounted) fresh(t *testing.T, name string) {
 }
 
 // TestPosix runs each scenario in a directory of its own.
-func TestPosix(t *testing.T) {
+func TestPosix(t *testing.T) { bothInits(t, posix) }
+
+func posix(t *testing.T) {
 	m := mount(t, nil, Options{AllowOther: true})
 	for _, name := range []string{
 		createErrors, removeErrors, longNames, oddNames, symlinks, hardLinks, renames, renameErrors, renameFlags,

@@ -10,11 +10,12 @@ import (
 	"bazil.org/fuse"
 )
 
-// This file is all that reaches past the public face of bazil.org/fuse. The library is frozen, so what is found here
+// This file and handshake.go are all that reaches past the public face of bazil.org/fuse. The library is frozen, so what is found here
 // by name cannot change under us; the layout is checked all the same when the program starts, and if a check fails the
 // plain ways of the library are used:
 //
 //	trick                                  without it
+//	whole: the memory of a request         long replies are built in memory of their own
 //	body: the bytes of an unknown request  the request is answered ENOSYS
 //	fd:   write replies ourselves          replies are copied through ReadRequest.Respond, and a reply that the
 //	                                       kernel no longer wants is not noticed
@@ -65,6 +66,20 @@ func (l layout) body(h *fuse.Header) []byte {
 		return nil
 	}
 	return buf[off:]
+}
+
+// whole returns the memory that holds a request, all of it, or nil. Its bytes are the request until they are written
+// over.
+func (l layout) whole(h *fuse.Header) []byte {
+	if !l.ok {
+		return nil
+	}
+	msg := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(h), l.msg))
+	if msg == nil {
+		return nil
+	}
+	buf := *(*[]byte)(unsafe.Add(msg, l.buf))
+	return buf[:cap(buf)]
 }
 
 // device returns the descriptor of a connection, or -1. It is closed by Conn.Close, which the owner of the mount calls

@@ -19,16 +19,18 @@ func (w *worker) readdir(r *fuse.ReadRequest) error {
 	if r.Size < 0 || r.Offset < 0 {
 		return syscall.EINVAL
 	}
-	return w.list(vfs.Ino(r.Node), uint64(r.Offset), uint32(r.Size), w.direntOnly)
+	return w.list(&r.Header, uint64(r.Offset), uint32(r.Size), w.direntOnly)
 }
 
-// list fills the reply with as many entries of dir as fit into size, from an offset on. There is no state of an open
-// directory: offsets stay good. add appends one entry, or reports that there is no room for it in as many bytes.
-func (w *worker) list(dir vfs.Ino, off uint64, size uint32, add func(d vfs.Dirent, room int) bool) error {
+// list fills the reply to h with as many entries of its directory as fit into size, from an offset on. There is no
+// state of an open directory: offsets stay good. add appends one entry, or reports that there is no room for it in as
+// many bytes.
+func (w *worker) list(h *fuse.Header, off uint64, size uint32, add func(d vfs.Dirent, room int) bool) error {
 	if size > maxData || off > math.MaxInt64 {
 		return syscall.EINVAL
 	}
-	w.room(int(size))
+	dir := vfs.Ino(h.Node)
+	w.room(h, int(size))
 	w.use(0)
 	fits := func(d vfs.Dirent) bool { return add(d, outHeaderSize+int(size)-len(w.out)) }
 	after := vfs.Offset(off)

@@ -29,7 +29,7 @@ func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 	}
 	switch r.Opcode {
 	case opReaddirPlus:
-		return w.readdirPlus(vfs.Ino(r.Node), body)
+		return w.readdirPlus(&r.Header, body)
 	case opRename2:
 		return w.rename2(vfs.Ino(r.Node), body)
 	case opLseek:
@@ -50,11 +50,11 @@ func (w *worker) unrecognized(r *fuse.UnrecognizedRequest) error {
 }
 
 // readdirPlus takes a fuse_read_in apart: handle, offset, size.
-func (w *worker) readdirPlus(dir vfs.Ino, body []byte) error {
+func (w *worker) readdirPlus(h *fuse.Header, body []byte) error {
 	if len(body) < 20 {
 		return syscall.EIO
 	}
-	return w.list(dir, order.Uint64(body[8:]), order.Uint32(body[16:]), w.direntPlus)
+	return w.list(h, order.Uint64(body[8:]), order.Uint32(body[16:]), w.direntPlus)
 }
 
 // Flags of renameat2(2).

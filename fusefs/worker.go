@@ -19,15 +19,18 @@ type worker struct {
 	id    fuse.RequestID
 	pid   uint32 // thread that made the request
 
-	// The reply under construction. Its first outHeaderSize bytes are the header's. The memory is used again.
+	// The reply under construction. Its first outHeaderSize bytes are the header's. A short one is built in own, which is
+	// used again; a long one in the memory of its request.
 	out      []byte
+	own      []byte
 	held     []vfs.Ino // the inodes that the reply gives to the kernel
 	changes  uint64    // foreign changes heard of before the request was handled
 	answered bool
 }
 
 func newWorker(s *Server) *worker {
-	w := &worker{srv: s, wake: make(chan struct{}, 1), out: make([]byte, outHeaderSize, 256)}
+	w := &worker{srv: s, wake: make(chan struct{}, 1), own: make([]byte, outHeaderSize+shortReply)}
+	w.out = w.own[:outHeaderSize]
 	w.call = newCall(w)
 	return w
 }
@@ -39,8 +42,12 @@ func (w *worker) WillBlock() {
 	}
 }
 
-// room returns n bytes of space in the reply, which the caller then shortens with use.
-func (w *worker) room(n int) []byte {
+// room returns n bytes of space in the reply to h, which the caller then shortens with use. Nothing of the request may
+// be read afterwards.
+func (w *worker) room(h *fuse.Header, n int) []byte {
+	if cap(w.out) < outHeaderSize+n {
+		w.out = rawLayout.whole(h)
+	}
 	if cap(w.out) < outHeaderSize+n {
 		w.out = make([]byte, outHeaderSize, outHeaderSize+n)
 	}
@@ -82,7 +89,7 @@ func (w *worker) attr(a vfs.Attr, err error) error {
 
 // handle has one request handled and answers it, whatever happens.
 func (w *worker) handle(req fuse.Request) {
-	w.out, w.held, w.answered = w.out[:outHeaderSize], w.held[:0], false
+	w.out, w.held, w.answered = w.own[:outHeaderSize], w.held[:0], false
 	w.changes = w.srv.notes.changes.Load()
 	w.srv.requests.Add(1)
 	defer w.rescue(req)
