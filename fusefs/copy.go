@@ -26,9 +26,9 @@ func decodeCopyRange(src vfs.Ino, body []byte) (c copyRange, ok bool) {
 	}, true
 }
 
-// copyFileRange answers COPY_FILE_RANGE, with at most limit bytes. The kernel has written back the dirty pages of both ranges before, and drops
-// what it has cached of the destination afterwards, but only when it is told that the bytes were copied: so after an
-// error, which leaves some of them copied, that is up to us.
+// copyFileRange answers COPY_FILE_RANGE, with at most limit bytes. The kernel has written back the dirty pages of both
+// ranges before, and drops what it has cached of the destination afterwards, but only when it is told that the bytes
+// were copied: so after an error, which leaves some of them copied, that is up to us.
 //
 // It does not say whether the set-ID bits are to go, as it does for a write (FUSE_HANDLE_KILLPRIV_V2). They stay for
 // root, who alone has CAP_FSETID in most cases.

@@ -167,7 +167,9 @@ type brokenCopy struct {
 	began, goOn chan struct{}
 }
 
-func (b brokenCopy) CopyRange(ctx context.Context, src vfs.Ino, off uint64, dst vfs.Ino, dstOff, n uint64) (uint64, error) {
+func (b brokenCopy) CopyRange(
+	ctx context.Context, src vfs.Ino, off uint64, dst vfs.Ino, dstOff, n uint64,
+) (uint64, error) {
 	close(b.began)
 	<-b.goOn
 	copied, err := b.Tree.CopyRange(ctx, src, off, dst, dstOff, n/2)

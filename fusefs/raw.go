@@ -10,9 +10,9 @@ import (
 	"bazil.org/fuse"
 )
 
-// This file and handshake.go are all that reaches past the public face of bazil.org/fuse. The library is frozen, so what is found here
-// by name cannot change under us; the layout is checked all the same when the program starts, and if a check fails the
-// plain ways of the library are used:
+// This file and handshake.go are all that reaches past the public face of bazil.org/fuse. The library is frozen, so
+// what is found here by name cannot change under us; the layout is checked all the same when the program starts, and if
+// a check fails the plain ways of the library are used:
 //
 //	trick                                  without it
 //	whole: the memory of a request         long replies are built in memory of their own
