@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,9 @@ import (
 )
 
 const workspaceName = "torture"
+
+// memoryLimit is where a daemon's heap is kept, in bytes, as the program's own daemon keeps it.
+const memoryLimit = 350 << 20
 
 // verboseEnv makes daemons pass on all that they log.
 const verboseEnv = "CARREL_VERBOSE"
@@ -45,6 +49,7 @@ func runDaemon(store, dir string) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	debug.SetMemoryLimit(memoryLimit)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	s, w, err := openStore(store, log)

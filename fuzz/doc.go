@@ -25,6 +25,6 @@
 //	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (1024)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
 //	CARREL_ENTRIES      entries of TestLargeDirectory (200000)
-//	CARREL_MILLION      files of TestMillion, which runs only when it is set (1000000 is meant)
+//	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)
 //	CARREL_VERBOSE      when set, daemons pass on all that they log
 package fuzz

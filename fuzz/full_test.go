@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 				d.fill(cycle, room)
 				d.run("", fillVerifier)
 				d.check("check")
-				room = d.remove(c.remove) / 3 // packs that are nearly full of what is left are not worth emptying
+				room = d.remove(c.remove) / 8 // packs that are nearly full of what is left are not worth emptying
 				d.awaitRoom()
 				d.run("", fillVerifier)
 			}
