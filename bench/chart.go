@@ -178,7 +178,7 @@ func growthChart(series string, curves []Growth, targets []string) template.HTML
 	out := newSVG(curveWidth, curveHeight, series)
 	for _, v := range y.marks() {
 		out.line(curveLeft, y.at(v), curveWidth-curveRight, y.at(v), "grid", "")
-		out.text(curveLeft-6, y.at(v)+4, "end", "axis", curves[0].cost(v))
+		out.text(curveLeft-6, y.at(v)+4, "end", "axis", duration(v))
 	}
 	for _, p := range longest(curves) {
 		out.text(x.at(float64(p.N)), curveHeight-curveBottom+20, "middle", "axis", curves[0].amount(p.N))
@@ -191,7 +191,7 @@ func growthChart(series string, curves []Growth, targets []string) template.HTML
 		}
 		out.path(points, c)
 		for i, p := range g.Points {
-			out.dot(points[i][0], points[i][1], c, fmt.Sprintf("%s: %s at %s", g.Target, g.cost(p.Cost), g.amount(p.N)))
+			out.dot(points[i][0], points[i][1], c, fmt.Sprintf("%s: %s at %s", g.Target, duration(p.Cost), g.amount(p.N)))
 		}
 	}
 	return out.done()
@@ -205,14 +205,6 @@ func longest(curves []Growth) (points []Point) {
 		}
 	}
 	return points
-}
-
-// cost shows what a unit costs: that of a mebibyte where the units are bytes.
-func (g Growth) cost(ns float64) string {
-	if g.Bytes {
-		return duration(ns*(1<<20)) + "/MiB"
-	}
-	return duration(ns)
 }
 
 // amount shows a number of units, which are files or bytes.

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
 // Verdict says what became of a row.
 type Verdict string
 
-// The verdicts. A change is real when it would come by chance in less than one of a hundred rows, and is worth five
-// percent. When a baseline has changed as much in the same direction, it was the machine that changed.
+// The verdicts. A change is one when it is five percent at least, and would come by chance in less than one of a hundred
+// rows; else it is unclear. When a baseline has changed along, it was the machine that changed.
 const (
 	Better    Verdict = "better"
 	Worse     Verdict = "worse"
 	Same      Verdict = "same"
+	Unclear   Verdict = "unclear"
 	Elsewhere Verdict = "machine"
 )
 
@@ -35,7 +37,7 @@ func (c Change) Factor() float64 { return c.New / c.Old }
 type Comparison struct {
 	Old, New *Report
 	Changes  []Change
-	Missing  []string // rows that only one of them has
+	Missing  []string // rows that only one of them has, of suites that both have
 }
 
 // Compare compares the first target's rows by name.
@@ -51,19 +53,23 @@ func Compare(old, new *Report) *Comparison {
 				if x, ok := change(s.Name, was, row); ok {
 					c.Changes = append(c.Changes, x)
 				}
-			} else {
+			} else if old.has(s.Name) {
 				c.Missing = append(c.Missing, name+" (only new)")
 			}
 		}
 	}
 	for _, s := range old.Suites {
 		for _, row := range s.Rows {
-			if name := s.Name + ": " + row.Name; before[name] != nil {
+			if name := s.Name + ": " + row.Name; before[name] != nil && new.has(s.Name) {
 				c.Missing = append(c.Missing, name+" (only old)")
 			}
 		}
 	}
 	return c
+}
+
+func (r *Report) has(suite string) bool {
+	return slices.ContainsFunc(r.Suites, func(s SuiteReport) bool { return s.Name == suite })
 }
 
 func (r *Report) byName() map[string]*Row {
@@ -87,26 +93,36 @@ func change(suite string, old, new *Row) (c Change, ok bool) {
 	}
 	c = Change{Suite: suite, Row: new.Name, Old: a.Summary.Median, New: b.Summary.Median, P: mannWhitney(a.times(), b.times())}
 	c.Verdict = verdict(c.Factor(), c.P)
-	for i := range new.Cells[1:] {
-		x := &new.Cells[1+i]
-		was := old.Cell(x.Target)
-		if was == nil || was.Summary == nil || x.Summary == nil {
-			continue
-		}
-		c.Baseline = x.Summary.Median / was.Summary.Median
-		moved := verdict(c.Baseline, mannWhitney(was.times(), x.times()))
-		if c.Verdict != Same && moved == c.Verdict && math.Abs(math.Log(c.Baseline)) >= math.Abs(math.Log(c.Factor()))/2 {
-			c.Verdict = Elsewhere
-		}
-		break
+	was, is := baseline(old, new)
+	if was == nil {
+		return c, true
+	}
+	c.Baseline = is.Summary.Median / was.Summary.Median
+	moved := verdict(c.Baseline, mannWhitney(was.times(), is.times()))
+	half := math.Abs(math.Log(c.Factor())) / 2
+	if (moved == Better || moved == Worse) && moved == c.Verdict && math.Abs(math.Log(c.Baseline)) >= half {
+		c.Verdict = Elsewhere
 	}
 	return c, true
 }
 
+// baseline returns the first one that ran in both rows, or nil.
+func baseline(old, new *Row) (was, is *Cell) {
+	for i := 1; i < len(new.Cells); i++ {
+		is := &new.Cells[i]
+		if was := old.Cell(is.Target); was != nil && was.Summary != nil && is.Summary != nil {
+			return was, is
+		}
+	}
+	return nil, nil
+}
+
 func verdict(factor, p float64) Verdict {
 	switch {
-	case p >= significant || math.Abs(factor-1) < minChange:
+	case math.Abs(factor-1) < minChange:
 		return Same
+	case p >= significant:
+		return Unclear
 	case factor < 1:
 		return Better
 	}
@@ -126,8 +142,9 @@ func (c *Comparison) Count(v Verdict) (n int) {
 // WriteTable writes the comparison for people.
 func (c *Comparison) WriteTable(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nBeside %s of %s: %d better, %d worse, %d the same, %d as the machine has changed\n", c.Old.Version,
-		c.Old.Started.Format("2006-01-02 15:04"), c.Count(Better), c.Count(Worse), c.Count(Same), c.Count(Elsewhere))
+	fmt.Fprintf(&b, "\nBeside %s of %s: %d better, %d worse, %d the same, %d unclear, %d as the machine has changed\n",
+		c.Old.Version, c.Old.Started.Format("2006-01-02 15:04"), c.Count(Better), c.Count(Worse), c.Count(Same),
+		c.Count(Unclear), c.Count(Elsewhere))
 	if c.Old.Machine.CPU != c.New.Machine.CPU || c.Old.Machine.Cores != c.New.Machine.Cores {
 		b.WriteString("THESE ARE TWO MACHINES: only ratios can be compared, not times.\n")
 	}
@@ -150,7 +167,7 @@ func (c Change) Cells() []string {
 	if c.Baseline > 0 {
 		baseline = factor(c.Baseline)
 	}
-	mark := map[Verdict]string{Better: "better", Worse: "WORSE", Elsewhere: "the machine", Same: ""}[c.Verdict]
+	mark := map[Verdict]string{Better: "better", Worse: "WORSE", Same: "", Unclear: "?", Elsewhere: "the machine"}[c.Verdict]
 	return []string{c.Suite + ": " + c.Row, duration(c.Old), duration(c.New), factor(c.Factor()), baseline,
 		fmt.Sprintf("%.3f", c.P), mark}
 }

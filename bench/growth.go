@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// Point is the cost of a unit where there are N of them, in nanoseconds.
+// Point is the cost of an operation or of a mebibyte, in nanoseconds, where there are N files or the file has N bytes.
 type Point struct {
 	N    int64
 	Cost float64
@@ -11,12 +11,11 @@ type Point struct {
 // Growth says how the cost of a unit grows on one target: the curve of one series.
 type Growth struct {
 	Series, Target string
-	Bytes          bool // the cost is that of a byte
 	Sized          bool // N is a size in bytes
 	Points         []Point
 }
 
-// Factor returns how many times as much a unit costs at the dearest point as at the cheapest: 1 is a cost that does not
+// Factor returns how many times as much it costs at the dearest point as at the cheapest: 1 is a cost that does not
 // grow.
 func (g Growth) Factor() float64 {
 	low, high := g.Points[0].Cost, g.Points[0].Cost
@@ -36,7 +35,10 @@ func (s *SuiteReport) Growth() (curves []Growth) {
 	at := map[[2]string]int{}
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		units := max(int64(row.Ops), row.Bytes)
+		units := float64(row.Ops)
+		if row.Bytes > 0 {
+			units = float64(row.Bytes) / (1 << 20)
+		}
 		if row.Series == "" || units == 0 {
 			continue
 		}
@@ -49,9 +51,9 @@ func (s *SuiteReport) Growth() (curves []Growth) {
 			if !ok {
 				k = len(curves)
 				at[key] = k
-				curves = append(curves, Growth{Series: row.Series, Target: c.Target, Bytes: row.Bytes > 0, Sized: row.Sized})
+				curves = append(curves, Growth{Series: row.Series, Target: c.Target, Sized: row.Sized})
 			}
-			curves[k].Points = append(curves[k].Points, Point{row.N, c.Summary.Median / float64(units)})
+			curves[k].Points = append(curves[k].Points, Point{row.N, c.Summary.Median / units})
 		}
 	}
 	long := curves[:0]

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -12,9 +13,9 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"duration": duration, "size": size, "factor": factor, "percent": func(v float64) int { return int(100*v + 0.5) },
-	"took":   func(ns int64) time.Duration { return time.Duration(ns).Round(time.Second) },
-	"colour": colour,
+	"size": size, "factor": factor, "percent": func(v float64) int { return int(100*v + 0.5) },
+	"took":        func(ns int64) time.Duration { return time.Duration(ns).Round(time.Second) },
+	"nanoseconds": func(ns int64) string { return duration(float64(ns)) },
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -104,6 +105,20 @@ func means(s SuiteReport) (all []mean) {
 		all[k].Value = math.Exp(logs[k] / float64(all[k].Rows))
 	}
 	return all
+}
+
+// Title names what is compared.
+func (p page) Title() string {
+	switch n := len(p.Names); n {
+	case 0:
+		return "Carrel's store"
+	case 1:
+		return "Carrel by itself"
+	case 2:
+		return "Carrel beside " + p.Names[1]
+	default:
+		return "Carrel beside " + strings.Join(p.Names[1:n-1], ", ") + " and " + p.Names[n-1]
+	}
 }
 
 // Colour is the colour of a target on the page.

@@ -1,14 +1,12 @@
 package bench
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // scaleSuite shows how the cost of a unit grows: with the number of files, and with the size of one.
 func scaleSuite(z Sizes) Suite {
 	s := Suite{
 		Name:  "scale",
-		About: "the cost of a file at growing numbers of files, and of a byte at growing sizes; in one process, random bytes",
+		About: "the cost of a file at growing numbers of files, and of a mebibyte at growing sizes; in one process, random bytes",
 	}
 	for n := 1000; n <= z.MaxFiles; n *= 10 {
 		s.Workloads = append(s.Workloads, filesAt(n)...)
@@ -39,9 +37,9 @@ func filesAt(n int) (rows []Workload) {
 func bytesAt(n int64) []Workload {
 	fill := fmt.Sprintf("step write-fsync %d %d", n, block)
 	write := stepRow("write, fsync "+size(n), "", fill)
-	write.Series = "write a byte, fsync at the end"
+	write.Series = "write a MiB, fsync at the end"
 	read := stepRow("read "+size(n), fill, fmt.Sprintf("step read %d %d", n, block))
-	read.Series = "read a byte"
+	read.Series = "read a MiB"
 	write.Bytes, read.Bytes = n, n
 	tail := stepRow("append a byte to "+size(n)+", fsync", fill, "step append-fsync 20")
 	tail.Series, tail.Ops = "append a byte, fsync", 20

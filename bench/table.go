@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -44,7 +46,8 @@ func (r *Report) suiteTable(b *strings.Builder, s SuiteReport, o TableOptions) {
 		t.rows = append(t.rows, r.tableRow(&s.Rows[i], t.rows[0]))
 	}
 	t.write(b)
-	for name, u := range s.Usage {
+	for _, name := range slices.Sorted(maps.Keys(s.Usage)) {
+		u := s.Usage[name]
 		fmt.Fprintf(b, "\n  %s's daemon: %s of CPU time, at most %s of memory, %d requests\n", name,
 			time.Duration(u.CPU).Round(time.Millisecond), size(u.PeakRSS), u.Requests)
 	}
@@ -225,7 +228,9 @@ func (g grid) write(b *strings.Builder) {
 			switch {
 			case i == 0:
 				line.WriteString("  " + cell + pad)
-			case g.rows[0][i] == titleBar && len(row) == len(g.rows[0]):
+			case len(row) != len(g.rows[0]): // what a skipped row says
+				line.WriteString("  " + cell)
+			case g.rows[0][i] == titleBar:
 				line.WriteString("  " + cell + pad)
 			default:
 				line.WriteString("  " + pad + cell)

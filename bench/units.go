@@ -63,19 +63,18 @@ func factor(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// digits shows the three leading digits, and no zeros behind the point that say nothing.
+// digits shows the three leading digits, without a fraction that is zero.
 func digits(v float64) string {
-	s := ""
+	decimals := 2
 	switch a := math.Abs(v); {
 	case a >= 99.95:
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		decimals = 0
 	case a >= 9.995:
-		s = strconv.FormatFloat(v, 'f', 1, 64)
-	default:
-		s = strconv.FormatFloat(v, 'f', 2, 64)
+		decimals = 1
 	}
-	if v == math.Trunc(v) {
-		s, _, _ = strings.Cut(s, ".")
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if whole, fraction, ok := strings.Cut(s, "."); ok && strings.Trim(fraction, "0") == "" {
+		return whole
 	}
 	return s
 }
