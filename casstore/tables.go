@@ -2,12 +2,15 @@ package casstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 	"google.golang.org/protobuf/proto"
 
@@ -17,12 +20,23 @@ import (
 // verifyTables checks the indexes of Badger's tables before Badger opens them. It would end the process over some
 // damage, and leave out a table whose index has a wrong checksum, with no more than a line in the log. The blocks of a
 // table have checksums too, which Badger verifies as it reads them.
+//
+// A table that the manifest does not name yet is what a crash has left of writing it: Badger removes it.
 func verifyTables(dir string) error {
-	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // Badger begins with the manifest
+	}
 	if err != nil {
 		return err
 	}
-	for _, path := range tables {
+	defer f.Close()
+	m, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir))
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", f.Name(), vfs.ErrCorrupt, err)
+	}
+	for id := range m.Tables {
+		path := table.NewFilename(id, dir)
 		if err := verifyTable(path); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
