@@ -3,6 +3,7 @@ package fusefs
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,8 +15,11 @@ import (
 var costs = scenario("costs", func(c *client) {
 	c.put("warm", "up") // after this the kernel has learned what it need not ask
 	c.holds("warm", "up")
-	c.names(".")
 	c.mkdir("dir")
+	runtime.LockOSThread() // and we, that this thread wants attributes
+	c.names(".")
+	c.names("lesson")
+	c.size("lesson/one", 3)
 	c.turn("begin")
 	c.put("f", "some bytes")
 	c.turn("create, write, close")
@@ -52,7 +56,9 @@ func TestCosts(t *testing.T) { bothInits(t, countCosts) }
 func countCosts(t *testing.T) {
 	m := mount(t, nil, Options{})
 	m.fresh(t, "full")
+	m.fresh(t, "lesson")
 	f := foreigner{t, m.tree, t.Context()}
+	f.put(f.ino(vfs.RootIno, "lesson"), "one", "one")
 	for i := range 20 {
 		f.put(f.ino(vfs.RootIno, "full"), fmt.Sprintf("f%02d", i), strings.Repeat("x", i))
 	}

@@ -16,7 +16,8 @@
 //	appending to it                              GETXATTR (for its capabilities, once for each file), WRITE
 //	reading it for the first time                READ
 //	opening, reading and closing it again        nothing; fstat has a GETATTR once after a READ, for the atime
-//	listing a directory, with or without stat    READDIRPLUS and READDIR until they are empty, then nothing
+//	listing a directory                          READDIRPLUS until it is empty, then nothing
+//	stat of its names                            nothing, or LOOKUP (see habits)
 //	removing a file                              GETATTR of the directory, UNLINK, FORGET
 //	writing or reading 1 MiB                     one WRITE, two READs (see handshake.go; else 128 KiB a request)
 //	cp                                           COPY_FILE_RANGE, without the bytes; some LSEEKs
@@ -47,6 +48,7 @@
 //	loop.mu      who has the token, which requests wait
 //	holds.mu     what the kernel was given
 //	notifier.mu  the queue of notifications
+//	habits.mu    who uses listings how
 //	mountMu      the environment of the process, while it is changed for the library's mount helper
 //
 // WillBlock takes loop.mu and may be called with locks of the tree held; so it calls nothing. mountMu alone is held for

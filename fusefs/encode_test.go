@@ -240,7 +240,7 @@ func TestInitFlags(t *testing.T) { bothInits(t, checkInitFlags) }
 
 func checkInitFlags(t *testing.T) {
 	m := mount(t, nil, Options{})
-	want := fuse.InitDoReaddirplus | fuse.InitReaddirplusAuto | fuse.InitExportSupport | fuse.InitCacheSymlinks |
+	want := fuse.InitDoReaddirplus | fuse.InitExportSupport | fuse.InitCacheSymlinks |
 		fuse.InitHandleKillPrivV2 | fuse.InitAsyncRead | fuse.InitBigWrites
 	if got := m.conn.Features(); got&want != want {
 		t.Errorf("negotiated %v, want %v", got, want)

@@ -40,8 +40,8 @@ const (
 // wantedFlags are the features that we ask for, if the kernel offers them. InitAtomicTrunc is not among them: it
 // would put O_TRUNC into an OPEN that the kernel does not send.
 const wantedFlags = fuse.InitAsyncRead | fuse.InitExportSupport | fuse.InitBigWrites | fuse.InitDoReaddirplus |
-	fuse.InitReaddirplusAuto | fuse.InitAsyncDIO | fuse.InitParallelDirOps | fuse.InitMaxPages |
-	fuse.InitCacheSymlinks | fuse.InitHandleKillPrivV2 | fuse.InitSetxattrExt
+	fuse.InitAsyncDIO | fuse.InitParallelDirOps | fuse.InitMaxPages | fuse.InitCacheSymlinks |
+	fuse.InitHandleKillPrivV2 | fuse.InitSetxattrExt
 
 // libraryBuffer is the length of the buffers that the library reads requests into, in bytes. It makes them when they
 // are needed and keeps them, so it can be changed only before the first one is made.

@@ -48,6 +48,13 @@ const (
 	// maxCopy is how much one COPY_FILE_RANGE copies, in bytes: its answer has 32 bits. It ends with a page.
 	maxCopy = 1<<32 - 64<<10
 
+	// maxHabits is of how many threads it is remembered how they use listings. A record takes about 50 bytes.
+	maxHabits = 64
+
+	// tryBare is how many directories a thread lists until it is tried again whether it can do without attributes. Who
+	// cannot has to look up the names of one directory in so many.
+	tryBare = 32
+
 	// maxPending is how many notifications may wait for the kernel. Past it they are replaced by one that drops all the
 	// kernel knows (see notifier).
 	maxPending = 64 << 10

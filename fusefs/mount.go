@@ -61,6 +61,7 @@ type Server struct {
 	holds  *holds
 	notes  *notifier
 	loop   loop
+	habits habits
 	done   chan struct{} // closed when the mount has ended and everything is given back
 
 	requests     atomic.Uint64
@@ -243,7 +244,7 @@ func connectPlain(dir string, o Options) (*fuse.Conn, error) {
 		fuse.AsyncRead(), fuse.MaxReadahead(maxReadahead), fuse.CacheSymlinks(), fuse.HandleKillPriv(),
 	}
 	if rawLayout.ok {
-		options = append(options, initFlags(fuse.InitDoReaddirplus|fuse.InitReaddirplusAuto|fuse.InitExportSupport))
+		options = append(options, initFlags(fuse.InitDoReaddirplus|fuse.InitExportSupport))
 	}
 	if o.AllowOther {
 		options = append(options, fuse.AllowOther())

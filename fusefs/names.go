@@ -24,6 +24,9 @@ func (w *worker) lookup(r *fuse.LookupRequest) error {
 		w.out = appendEntryOut(w.out, &vfs.Attr{})
 		return nil
 	}
+	if err == nil && a.Type != vfs.TypeDir {
+		w.srv.habits.lookup(vfs.Ino(r.Node))
+	}
 	return w.entry(a, err)
 }
 

@@ -66,9 +66,19 @@ func (w *worker) direntOnly(d vfs.Dirent, room int) bool {
 	return true
 }
 
+// direntBare appends a fuse_direntplus without attributes, which says so by node 0.
+func (w *worker) direntBare(d vfs.Dirent, room int) bool {
+	if entryOutSize+direntSize(d.Name) > room {
+		return false
+	}
+	w.out = appendDirent(append(w.out, noEntry[:]...), d)
+	return true
+}
+
+var noEntry [entryOutSize]byte
+
 // direntPlus appends a fuse_direntplus, which has the attributes as well: with it the kernel need not look names up one
-// by one, at ten times the price. It asks for them while it sees that they are used. "." and ".." are not looked up,
-// and neither is what has just gone; both have node 0.
+// by one, at ten times the price. "." and ".." are not looked up, and neither is what has just gone; both have node 0.
 func (w *worker) direntPlus(d vfs.Dirent, room int) bool {
 	if entryOutSize+direntSize(d.Name) > room {
 		return false

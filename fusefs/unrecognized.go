@@ -54,7 +54,11 @@ func (w *worker) readdirPlus(h *fuse.Header, body []byte) error {
 	if len(body) < 20 {
 		return syscall.EIO
 	}
-	return w.list(h, order.Uint64(body[8:]), order.Uint32(body[16:]), w.direntPlus)
+	off, size := order.Uint64(body[8:]), order.Uint32(body[16:])
+	if w.srv.habits.list(h.Pid, vfs.Ino(h.Node), off == 0) {
+		return w.list(h, off, size, w.direntPlus)
+	}
+	return w.list(h, off, size, w.direntBare)
 }
 
 // Flags of renameat2(2).
