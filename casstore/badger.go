@@ -1,8 +1,11 @@
 package casstore
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -20,7 +23,7 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 			err = fmt.Errorf("badger: %v: %w", r, vfs.ErrCorrupt)
 		}
 	}()
-	if err := verifyTables(dir); err != nil {
+	if err := errors.Join(removeEmptyLogs(dir), verifyTables(dir)); err != nil {
 		return nil, err
 	}
 	opt := badger.DefaultOptions(dir).
@@ -48,6 +51,26 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 		return nil, fmt.Errorf("badger: %w: %w", vfs.ErrCorrupt, err)
 	}
 	return db, nil
+}
+
+// removeEmptyLogs removes logs without a byte: a crash leaves one that Badger had just made and not yet given a length,
+// and Badger then refuses to open.
+func removeEmptyLogs(dir string) error {
+	for _, pattern := range []string{logPattern, "*.vlog"} {
+		logs, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range logs {
+			if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+				continue // what is wrong with it Badger will say
+			}
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // valueThreshold keeps every record in the tables: the largest is vfs.MaxRecord. Badger wants it under a tenth and more

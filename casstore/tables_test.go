@@ -23,3 +23,22 @@ func TestUnfinishedTable(t *testing.T) {
 	}
 	openStore(t, dir, Options{})
 }
+
+// TestUnbegunLog: a log that a crash has left without a byte is no damage.
+func TestUnbegunLog(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	openWorkspace(t, s, "ws")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"00099.mem", "000099.vlog"} {
+		if err := os.WriteFile(filepath.Join(dir, badgerDir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openStore(t, dir, Options{})
+}
