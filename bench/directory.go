@@ -20,9 +20,9 @@ type directory struct {
 // Disk returns the local disk as a target, by the name of its filesystem: the disk that the stores are on, in work.
 func Disk(work string) Target { return &directory{name: filesystemOf(work)} }
 
-// Directory returns a directory as a target, by the name of its filesystem. The runs have a directory of their own inside
-// of it, which is removed in the end.
-func Directory(dir string) (Target, error) {
+// Directory returns a directory as a target. The runs have a directory of their own inside of it, which is removed in the
+// end. An empty name is that of its filesystem.
+func Directory(name, dir string) (Target, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -30,7 +30,10 @@ func Directory(dir string) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directory{name: filesystemOf(dir), parent: dir}, nil
+	if name == "" {
+		name = filesystemOf(dir)
+	}
+	return &directory{name: name, parent: dir}, nil
 }
 
 func (d *directory) Name() string { return d.name }

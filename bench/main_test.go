@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -17,9 +18,16 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == step.Command {
 		if err := step.Main(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			syscall.Exit(1)
 		}
-		os.Exit(0)
+		syscall.Exit(0) // os.Exit would let the race detector sleep for a second
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		if buildDir != "" {
+			if err := os.RemoveAll(buildDir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+		os.Exit(status)
+	}))
 }

@@ -25,7 +25,7 @@ type Config struct {
 	// Targets are compared with the first.
 	Targets []Target
 	Suites  []Suite
-	Rounds  int
+	Rounds  int  // after the warm-up; with none it is only tried whether everything works
 	Smoke   bool // noted in the report
 	Seed    uint64
 	// Progress, if set, is called before each run, from Run's goroutine.
@@ -61,8 +61,8 @@ type place struct {
 // Run runs the suites. When ctx ends it stops, and returns what is finished with the error. In every case it has
 // unmounted, ended and removed what it made when it returns, unless the error says otherwise.
 func Run(ctx context.Context, c Config) (report *Report, err error) {
-	if len(c.Targets) == 0 || c.Rounds < 1 {
-		return nil, errors.New("bench: no target or no round")
+	if len(c.Targets) == 0 {
+		return nil, errors.New("bench: no target")
 	}
 	r, err := newRunner(c)
 	if err != nil {

@@ -26,7 +26,7 @@ func (p *program) benchCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "run these `SUITES`, with commas", Value: "reference"},
 			&cli.StringFlag{
-				Name: "vs", Usage: "compare with these `PLACES`, with commas: tmpfs (as root), disk, or a directory",
+				Name: "vs", Usage: "compare with these `PLACES`, with commas: tmpfs (as root), disk, DIR or NAME=DIR",
 				Value: "tmpfs,disk",
 			},
 			&cli.StringSliceFlag{Name: "peer", Usage: "compare with what a command mounts on $DIR: `NAME=COMMAND`"},
@@ -159,7 +159,11 @@ func benchTargets(c *cli.Context, program string) ([]bench.Target, error) {
 		case "disk":
 			targets = append(targets, bench.Disk(work))
 		default:
-			t, err := bench.Directory(place)
+			name, dir, named := strings.Cut(place, "=")
+			if !named {
+				name, dir = "", place
+			}
+			t, err := bench.Directory(name, dir)
 			if err != nil {
 				return nil, err
 			}

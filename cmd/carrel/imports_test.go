@@ -27,7 +27,7 @@ var imports = map[string][]string{
 	"syncwire":             {"casstore/chunk", "casstore/vfs"},
 	"mirror":               {"casstore", "casstore/vfs", "syncwire"},
 	"execd":                {"casstore/vfs"},
-	"cmd":                  {"casstore", "fusefs", "syncwire", "mirror", "execd"},
+	"cmd":                  {"casstore", "fusefs", "syncwire", "mirror", "execd", "bench"},
 	"bench":                {"casstore", "fusefs", "syncwire", "mirror", "execd"},
 	"fuzz":                 {"casstore", "fusefs", "syncwire", "mirror", "execd"},
 }
