@@ -56,6 +56,9 @@ func (c *crashes) round(round int) {
 	if c.rand.IntN(4) == 0 {
 		work = append(work, d.start("", bulkWriter, strconv.Itoa(round)))
 	}
+	if c.rand.IntN(3) == 0 {
+		d.tell("gc") // to be killed in the middle, or not
+	}
 	<-time.After(c.lifetime())
 	d.kill()
 	for _, w := range work {
@@ -237,6 +240,8 @@ func carryOut(st step) (ino uint64, err error) {
 		return 0, unix.Truncate(st.path, int64(st.edit.off))
 	case stepChmod:
 		return 0, unix.Chmod(st.path, st.mode)
+	case stepSetxattr:
+		return 0, setAttribute(st.path, st.mode)
 	case stepFsync, stepFsyncDir:
 		return 0, syncPath(st.path)
 	}
@@ -244,6 +249,26 @@ func carryOut(st step) (ino uint64, err error) {
 		return 0, err
 	}
 	return inoOf(st.path)
+}
+
+// attribute is the name of the attribute that scripts set.
+const attribute = "user.script"
+
+// setAttribute sets the attribute to a long value that stands for a number, or removes it for zero.
+func setAttribute(path string, value uint32) error {
+	if value > 0 {
+		return unix.Setxattr(path, attribute, attributeOf(value), 0)
+	}
+	if err := unix.Removexattr(path, attribute); !errors.Is(err, unix.ENODATA) {
+		return err
+	}
+	return nil
+}
+
+func attributeOf(value uint32) []byte {
+	b := make([]byte, 1000*value)
+	fill(b, uint64(value), 0)
+	return b
 }
 
 func inoOf(path string) (uint64, error) {

@@ -122,7 +122,7 @@ func (v *verifier) step(s *script) {
 		}
 	}
 	if done && st.kind == stepFsync {
-		st.node.ackEdits, st.node.ackModes = len(st.node.edits), len(st.node.modes)
+		st.node.ackEdits, st.node.ackModes, st.node.ackAttrs = len(st.node.edits), len(st.node.modes), len(st.node.attrs)
 	}
 	if done && st.kind.syncs() {
 		v.acked = i
@@ -191,6 +191,9 @@ func (v *verifier) verifyNode(e *entry) error {
 	if mode := uint32(st.Mode & 0o7777); !slices.Contains(n.modes[max(n.ackModes, 1)-1:], mode) {
 		return fmt.Errorf("has mode %o, not one of %o", mode, n.modes[max(n.ackModes, 1)-1:])
 	}
+	if err := verifyAttribute(e.path(), n.attrs[max(n.ackAttrs, 1)-1:]); err != nil {
+		return err
+	}
 	least := n.ackEdits
 	for _, r := range n.renames {
 		least = max(least, r.edits)
@@ -204,6 +207,19 @@ func (v *verifier) verifyNode(e *entry) error {
 		return verifyBulk(f, st.Size, n.edits, least)
 	}
 	return verifyEdits(f, n.edits, least)
+}
+
+// verifyAttribute checks that the attribute has one of some values.
+func verifyAttribute(path string, values []uint32) error {
+	b := make([]byte, 64<<10)
+	n, err := unix.Getxattr(path, attribute, b)
+	if err != nil && !errors.Is(err, unix.ENODATA) {
+		return err
+	}
+	if value := uint32(max(n, 0) / 1000); !slices.Contains(values, value) || !bytes.Equal(b[:max(n, 0)], attributeOf(value)) {
+		return fmt.Errorf("has an attribute of %d bytes, not one of %d thousand", n, values)
+	}
+	return nil
 }
 
 // verifyBulk checks that a file is a beginning of what was appended to it, and that at least a number of edits is whole.

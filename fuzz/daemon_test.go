@@ -230,14 +230,20 @@ func (d *daemon) hear(patience time.Duration) string {
 // ask has the daemon do something, and returns its answer.
 func (d *daemon) ask(what string) string {
 	d.t.Helper()
-	if _, err := fmt.Fprintln(d.stdin, what); err != nil {
-		d.t.Fatalf("ask the daemon to %s: %v\n%s", what, err, d.log)
-	}
+	d.tell(what)
 	answer, err := strconv.Unquote(d.hear(askPatience))
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return answer
+}
+
+// tell has the daemon do something. Whether it has done it is not known until it answers.
+func (d *daemon) tell(what string) {
+	d.t.Helper()
+	if _, err := fmt.Fprintln(d.stdin, what); err != nil {
+		d.t.Fatalf("tell the daemon to %s: %v\n%s", what, err, d.log)
+	}
 }
 
 // check has the daemon check its store, or audit its tree.

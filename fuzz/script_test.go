@@ -25,12 +25,13 @@ const (
 	stepWrite
 	stepTruncate
 	stepChmod
+	stepSetxattr
 	stepFsync
 	stepFsyncDir
 )
 
 var stepNames = [...]string{
-	"create", "mkdir", "symlink", "link", "unlink", "rmdir", "rename", "write", "truncate", "chmod", "fsync", "fsyncdir",
+	"create", "mkdir", "symlink", "link", "unlink", "rmdir", "rename", "write", "truncate", "chmod", "setxattr", "fsync", "fsyncdir",
 }
 
 // makes says whether a step of the kind makes a node.
@@ -48,7 +49,7 @@ type step struct {
 	name string // that at has, or gets by a rename
 	over *entry // that a rename or a link puts at in the place of
 	edit edit   // of a write or truncate
-	mode uint32
+	mode uint32 // of a chmod, or the value of an attribute
 
 	// Paths before the step: of what it is done to or makes, and of the new name of a link or rename.
 	path, newPath string
@@ -67,9 +68,10 @@ type node struct {
 	edits []edit // of a file, in order
 	size  uint64
 	modes []uint32 // all it has had
+	attrs []uint32 // all values that its attribute has had; zero is none
 
-	// As far as it is acknowledged: how many edits and modes, and the bytes of a bulk file.
-	ackEdits, ackModes int
+	// As far as they are acknowledged: how many edits, modes and values.
+	ackEdits, ackModes, ackAttrs int
 	// renames are the steps at which the file was renamed, and how many edits it had then.
 	renames []renamed
 }
@@ -214,6 +216,9 @@ func (s *script) choose() (step, bool) {
 	case p < 86:
 		n := s.anyFile()
 		return step{kind: stepChmod, node: n, at: s.entryOf(n), mode: uint32(0o600 | s.rand.IntN(0o100))}, n != nil
+	case p < 89:
+		n := s.anyFile()
+		return step{kind: stepSetxattr, node: n, at: s.entryOf(n), mode: uint32(s.rand.IntN(4))}, n != nil
 	}
 	return s.chooseFsync()
 }
@@ -379,6 +384,8 @@ func (s *script) apply(st *step) {
 		st.node.size = st.edit.off
 	case stepChmod:
 		st.node.modes = append(st.node.modes, st.mode)
+	case stepSetxattr:
+		st.node.attrs = append(st.node.attrs, st.mode)
 	}
 }
 
@@ -386,7 +393,7 @@ func (s *script) applyNew(st *step) {
 	n := s.newNode(map[stepKind]byte{stepCreate: 'f', stepMkdir: 'd', stepSymlink: 'l'}[st.kind])
 	st.node, st.mode = n, 0o644
 	n.bulk = n.typ == 'f' && s.rand.IntN(25) == 0
-	n.modes = []uint32{st.mode}
+	n.modes, n.attrs = []uint32{st.mode}, []uint32{0}
 	switch n.typ {
 	case 'd':
 		s.dirs = append(s.dirs, n)
