@@ -353,9 +353,11 @@ func (v *revision) write() error {
 	}
 	v.addIndex(ends)
 	v.head = headRecord{rev: v.rev, ino: s.peekIno(), nextWS: s.peekWS()}
-	if err := s.apply(uint64(v.rev), v.all(), v.head); err != nil {
+	all := v.all()
+	if err := s.apply(uint64(v.rev), all, v.head); err != nil {
 		return err
 	}
+	s.space.committedRecords(all)
 	if err := s.witness.write(v.rev); err != nil {
 		s.log.Warn("HEAD not written", "err", err)
 	}

@@ -21,6 +21,7 @@ const (
 	keyDirent    = 'D' // D ws:8 dir:8 hash:8 name  → vfs.DirentRecord
 	keyXattr     = 'X' // X ws:8 ino:8 name         → value
 	keyAtime     = 'A' // A ws:8 ino:8              → atime, varint
+	keyBallast   = 'Z' // Z n:4                     → zeros, removed by the next revision
 )
 
 type workspaceID uint64

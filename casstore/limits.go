@@ -74,6 +74,14 @@ const (
 	// smallDisk is the size of disk below which the store keeps its tables and its reserve small.
 	smallDisk = 2 << 30
 
+	// removedWorth is how many bytes of records must have been removed before Badger is compacted on a full disk.
+	removedWorth = 256 << 10
+
+	// pushPatience is how long Badger may take to write what it has in memory to a table, and pushPoll how often it is
+	// asked.
+	pushPatience = 10 * time.Second
+	pushPoll     = 5 * time.Millisecond
+
 	// gcGarbage is how many bytes must have been deleted or replaced before the collector runs unasked.
 	gcGarbage = 256 << 20
 

@@ -30,6 +30,10 @@ type space struct {
 	// may share them.
 	garbage atomic.Int64
 
+	// recordsRemoved and recordsWritten are how many bytes of records have been removed since Badger was compacted, and
+	// how many written, some of which have replaced others: estimates, too.
+	recordsRemoved, recordsWritten atomic.Int64
+
 	mu sync.Mutex // held while the disk is asked
 }
 
@@ -49,6 +53,15 @@ func (sp *space) admit(ctx context.Context, n int) error {
 	if sp.garbage.Load() > 0 {
 		vfs.WillBlock(ctx)
 		if err := sp.store.collectNow(ctx); err != nil {
+			return err
+		}
+		if ok, err := sp.ask(n); ok || err != nil {
+			return err
+		}
+	}
+	if sp.store.worthCompacting() {
+		vfs.WillBlock(ctx)
+		if err := sp.store.compactNow(ctx); err != nil {
 			return err
 		}
 		if ok, err := sp.ask(n); ok || err != nil {
@@ -88,7 +101,7 @@ func (sp *space) ask(n int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	free -= int64(sp.reserve) + sp.store.pool.Used() + sp.promised.Load() + int64(n)
+	free -= int64(sp.reserve) + sp.store.tablesSize() + sp.store.pool.Used() + sp.promised.Load() + int64(n)
 	if free < 0 {
 		sp.left.Store(0)
 		return false, nil
