@@ -26,7 +26,8 @@ func newSVG(width, height float64, title string) *svg {
 }
 
 func (s *svg) line(x1, y1, x2, y2 float64, class, colour string) {
-	fmt.Fprintf(&s.b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"%s/>`, x1, y1, x2, y2, class, stroke(colour))
+	fmt.Fprintf(&s.b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"%s/>`, x1, y1, x2, y2, class,
+		stroke(colour))
 }
 
 func (s *svg) dot(x, y float64, colour, title string) {

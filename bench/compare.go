@@ -11,8 +11,8 @@ import (
 // Verdict says what became of a row.
 type Verdict string
 
-// The verdicts. A change is one when it is five percent at least, and would come by chance in less than one of a hundred
-// rows; else it is unclear. When a baseline has changed along, it was the machine that changed.
+// The verdicts. A change is one when it is five percent at least, and would come by chance in less than one of a
+// hundred rows; else it is unclear. When a baseline has changed along, it was the machine that changed.
 const (
 	Better    Verdict = "better"
 	Worse     Verdict = "worse"
@@ -91,7 +91,8 @@ func change(suite string, old, new *Row) (c Change, ok bool) {
 	if a.Summary == nil || b.Summary == nil {
 		return c, false
 	}
-	c = Change{Suite: suite, Row: new.Name, Old: a.Summary.Median, New: b.Summary.Median, P: mannWhitney(a.times(), b.times())}
+	c = Change{Suite: suite, Row: new.Name, Old: a.Summary.Median, New: b.Summary.Median}
+	c.P = mannWhitney(a.times(), b.times())
 	c.Verdict = verdict(c.Factor(), c.P)
 	was, is := baseline(old, new)
 	if was == nil {
@@ -167,7 +168,7 @@ func (c Change) Cells() []string {
 	if c.Baseline > 0 {
 		baseline = factor(c.Baseline)
 	}
-	mark := map[Verdict]string{Better: "better", Worse: "WORSE", Same: "", Unclear: "?", Elsewhere: "the machine"}[c.Verdict]
+	marks := map[Verdict]string{Better: "better", Worse: "WORSE", Unclear: "?", Elsewhere: "the machine"}
 	return []string{c.Suite + ": " + c.Row, duration(c.Old), duration(c.New), factor(c.Factor()), baseline,
-		fmt.Sprintf("%.3f", c.P), mark}
+		fmt.Sprintf("%.3f", c.P), marks[c.Verdict]}
 }

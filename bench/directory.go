@@ -20,8 +20,8 @@ type directory struct {
 // Disk returns the local disk as a target, by the name of its filesystem: the disk that the stores are on, in work.
 func Disk(work string) Target { return &directory{name: filesystemOf(work)} }
 
-// Directory returns a directory as a target. The runs have a directory of their own inside of it, which is removed in the
-// end. An empty name is that of its filesystem.
+// Directory returns a directory as a target. The runs have a directory of their own inside of it, which is removed in
+// the end. An empty name is that of its filesystem.
 func Directory(name, dir string) (Target, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -73,7 +73,7 @@ func (t *tmpfs) Name() string { return "tmpfs" }
 
 func (t *tmpfs) Open(_ context.Context, base string) (string, error) {
 	if err := unix.Mount("carrel-bench", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
-		return "", fmt.Errorf("mount a tmpfs on %s (as root it can be; else name a directory like /dev/shm): %w", base, err)
+		return "", fmt.Errorf("mount a tmpfs on %s: %w (only root can; name a directory like /dev/shm)", base, err)
 	}
 	t.dir = base
 	return base, nil

@@ -13,8 +13,8 @@
 //   - The mount is made as users make it, by 'carrel mount' with nothing set, on a store that is fresh for each suite,
 //     with the durability that is delivered.
 //   - Random bytes are new in each run: a store that has seen them before would not have to keep them.
-//   - A ratio is of medians and has an interval of 95 %, from resampling the rounds. A cell whose times vary too much is
-//     marked, and so is a report that was made on a machine with other work to do.
+//   - A ratio is of medians and has an interval of 95 %, from resampling the rounds. A cell whose times vary too much
+//     is marked, and so is a report that was made on a machine with other work to do.
 //   - What could not run says why, and what went wrong says what.
 //
 // # Processes

@@ -137,7 +137,7 @@ func (x *exercise) settle(ctx context.Context) error {
 	return err
 }
 
-// cleanUp removes the run's directory. After a cancelled run there is nothing to be gained by it: the whole target goes.
+// cleanUp removes the run's directory. After a cancelled run nothing is gained by it: the whole target goes.
 func (x *exercise) cleanUp(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil

@@ -13,7 +13,8 @@ func fioSuite(z Sizes) Suite {
 	s := Suite{Name: "fio", About: "fio: sequential and random, by its own clock; random bytes"}
 	for _, jobs := range []int{1, 4} {
 		for _, kind := range []struct{ name, rw, bs string }{
-			{"write", "write", "1M"}, {"read", "read", "1M"}, {"random write", "randwrite", "4k"}, {"random read", "randread", "4k"},
+			{"write", "write", "1M"}, {"read", "read", "1M"},
+			{"random write", "randwrite", "4k"}, {"random read", "randread", "4k"},
 		} {
 			name := fmt.Sprintf("%s, %s, jobs: %d", kind.name, kind.bs, jobs)
 			s.Workloads = append(s.Workloads, fioRow(z, name, kind.rw, "--bs="+kind.bs, jobs, max(z.Bytes, 4<<20)))
@@ -27,8 +28,8 @@ func fioSuite(z Sizes) Suite {
 	return s
 }
 
-// fioRow has each job work on a file of its own; total is what they move together, in bytes. Files that are written from
-// the start are not there before.
+// fioRow has each job work on a file of its own; total is what they move together, in bytes. Files that are written
+// from the start are not there before.
 func fioRow(z Sizes, name, rw, options string, jobs int, total int64) Workload {
 	command := fmt.Sprintf("fio --name=job --rw=%s %s --size=%d --numjobs=%d --group_reporting --invalidate=0 "+
 		"--refill_buffers --randrepeat=0 --fallocate=none --output-format=json", rw, options, total/int64(jobs), jobs)

@@ -65,7 +65,8 @@ func (p *pacer) judge() (n Noise) {
 		why = append(why, fmt.Sprintf("the same computation varied by %.0f %%", 100*n.Pace.Spread))
 	}
 	if n.Others > noisyOthers {
-		why = append(why, fmt.Sprintf("other processes and the kernel's own threads used %.0f %% of the CPU time", 100*n.Others))
+		const text = "other processes and the kernel's own threads used %.0f %% of the CPU time"
+		why = append(why, fmt.Sprintf(text, 100*n.Others))
 	}
 	n.Noisy, n.Why = len(why) > 0, strings.Join(why, "; ")
 	return n

@@ -32,10 +32,11 @@ func stepRow(name, before, timed string) Workload {
 
 func nameRows(z Sizes) []Workload {
 	n := z.Files
-	make1000 := fmt.Sprintf("step create %d", n)
-	rows := []Workload{stepRow(fmt.Sprintf("create %d files of 1 kB", n), "", make1000)}
+	create := fmt.Sprintf("step create %d", n)
+	rows := []Workload{stepRow(fmt.Sprintf("create %d files of 1 kB", n), "", create)}
 	for _, verb := range []string{"stat", "cat", "append", "rename", "unlink"} {
-		rows = append(rows, stepRow(fmt.Sprintf("%s %d, right after writing", verb, n), make1000, fmt.Sprintf("step %s %d", verb, n)))
+		name := fmt.Sprintf("%s %d, right after writing", verb, n)
+		rows = append(rows, stepRow(name, create, fmt.Sprintf("step %s %d", verb, n)))
 	}
 	makeTree := fmt.Sprintf("step tree-create %d", 10*n)
 	for _, verb := range []string{"stat", "list"} {

@@ -5,7 +5,10 @@ import "fmt"
 // referenceSuite is the benchmark that the reference publishes, row for row: whole shell snippets with the starts of
 // their processes, and files of zeros.
 func referenceSuite(z Sizes) Suite {
-	s := Suite{Name: "reference", About: "the reference's rows, like for like: shell snippets with their process starts, files of zeros"}
+	s := Suite{
+		Name:  "reference",
+		About: "the reference's rows, like for like: shell snippets with their process starts, files of zeros",
+	}
 	s.Workloads = append(s.Workloads, shellFiles(z)...)
 	s.Workloads = append(s.Workloads, shellTree(z)...)
 	s.Workloads = append(s.Workloads, zeroFile(z)...)
@@ -44,7 +47,9 @@ func zeroFile(z Sizes) []Workload {
 	write := fmt.Sprintf("dd if=/dev/zero of=f bs=1M count=%d 2> /dev/null\n", mib)
 	size := func(name string) string { return fmt.Sprintf("(($(stat -c %%s %s) == %d))", name, z.Bytes) }
 	row := func(verb, setup, run, check string) Workload {
-		return Workload{Name: fmt.Sprintf("%s %d MiB", verb, mib), Setup: setup, Run: run, Check: check, Bytes: z.Bytes, Space: 2 * z.Bytes}
+		return Workload{
+			Name: fmt.Sprintf("%s %d MiB", verb, mib), Setup: setup, Run: run, Check: check, Bytes: z.Bytes, Space: 2 * z.Bytes,
+		}
 	}
 	return []Workload{
 		row("write", "", write, size("f")),
@@ -69,7 +74,8 @@ fi`
 	return []Workload{
 		{
 			Name: fmt.Sprintf("git init, commit %d files", files), Needs: []string{"git"}, Ops: files,
-			Run:   fmt.Sprintf("git init -q .\nfor ((i = 0; i < %d; i++)); do echo $i > f$i; done\ngit add .\ngit commit -qm all", files),
+			Run: fmt.Sprintf("git init -q .\nfor ((i = 0; i < %d; i++)); do echo $i > f$i; done\n", files) +
+				"git add .\ngit commit -qm all",
 			Check: fmt.Sprintf("(($(git ls-tree HEAD | wc -l) == %d)) && git fsck --no-progress", files),
 		},
 		{

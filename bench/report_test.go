@@ -54,7 +54,8 @@ func bytesOf(n int64) *int64 { return &n }
 // sampleReport has a row of every kind.
 func sampleReport() *Report {
 	r := &Report{
-		Format: reportFormat, Version: "v1", Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Took: 61e9, Seed: 5, Rounds: 5,
+		Format: reportFormat, Version: "v1", Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Took: 61e9,
+		Seed: 5, Rounds: 5,
 		Machine: Machine{CPU: "CPU <9>", Cores: 2, Memory: 8 << 30, Kernel: "6.1", Go: "go1", OS: "Linux"},
 		Noise:   Noise{Pace: Summary{Spread: 0.02}, Others: 0.01},
 		Targets: []TargetInfo{
@@ -160,7 +161,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	for _, bad := range []string{"http:", "https:", "src=", "url(", "<script", "<link", "5 <files>", "ZgotmplZ", "NaN", "%!", "Inf"} {
+	for _, bad := range []string{
+		"http:", "https:", "src=", "url(", "<script", "<link", "5 <files>", "ZgotmplZ", "NaN", "%!", "Inf",
+	} {
 		if strings.Contains(text, bad) {
 			t.Errorf("the page has %q", bad)
 		}
@@ -211,7 +214,8 @@ func TestGrowth(t *testing.T) {
 	if len(curves) != 3 {
 		t.Fatalf("%d curves, not 3", len(curves))
 	}
-	if g := curves[0]; g.Target != "carrel" || len(g.Points) != 2 || g.Points[0].Cost != 12_000 || !near(g.Factor(), 1, 1e-9) {
+	g := curves[0]
+	if g.Target != "carrel" || len(g.Points) != 2 || g.Points[0].Cost != 12_000 || !near(g.Factor(), 1, 1e-9) {
 		t.Errorf("curve %+v", g)
 	}
 	curves[0].Points[1].Cost *= 3

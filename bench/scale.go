@@ -5,8 +5,9 @@ import "fmt"
 // scaleSuite shows how the cost of a unit grows: with the number of files, and with the size of one.
 func scaleSuite(z Sizes) Suite {
 	s := Suite{
-		Name:  "scale",
-		About: "the cost of a file at growing numbers of files, and of a mebibyte at growing sizes; in one process, random bytes",
+		Name: "scale",
+		About: "the cost of a file at growing numbers of files, and of a mebibyte at growing sizes; in one process, " +
+			"random bytes",
 	}
 	for n := 1000; n <= z.MaxFiles; n *= 10 {
 		s.Workloads = append(s.Workloads, filesAt(n)...)

@@ -58,7 +58,8 @@ func (s *shell) run(ctx context.Context, dir, text string) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	cmd := exec.Command("bash", "--norc", "--noprofile", "-euo", "pipefail", "-c", "cd -- \"$1\"\n"+preamble+text, "bench", dir)
+	text = "cd -- \"$1\"\n" + preamble + text
+	cmd := exec.Command("bash", "--norc", "--noprofile", "-euo", "pipefail", "-c", text, "bench", dir)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = s.env, "/", s.stdout, s.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	start := time.Now()
@@ -88,6 +89,7 @@ func waitGroup(ctx context.Context, cmd *exec.Cmd) error {
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left in the background, if anything
 		return err
 	case <-ctx.Done():
 	}

@@ -63,7 +63,7 @@ func treeSize(random *rand.Rand) int { return min(int(math.Exp(8+1.2*random.Norm
 
 // prose is about n bytes of words in lines.
 func prose(random *rand.Rand, n int) string {
-	const words = "func return if err nil for range context store chunk offset length reader writer buffer index commit record"
+	const words = "func return if err nil for range context store chunk offset length reader writer buffer index commit"
 	list := strings.Fields(words)
 	var b strings.Builder
 	b.Grow(n + 16)
@@ -94,8 +94,8 @@ func goModule(out io.Writer, random *rand.ChaCha8) error {
 			w.file(fmt.Sprintf("module/p%d/f%d.go", i, j), w.nonce("//")+goFile(i, j, w.random))
 		}
 	}
-	w.file("module/main.go", "package main\n\nimport (\n"+imports.String()+")\n\nfunc main() {\n\tsum := 1\n"+calls.String()+
-		"\tprintln(sum)\n}\n")
+	w.file("module/main.go", "package main\n\nimport (\n"+imports.String()+")\n\nfunc main() {\n\tsum := 1\n"+
+		calls.String()+"\tprintln(sum)\n}\n")
 	return w.close()
 }
 
@@ -134,8 +134,8 @@ func npmSources(packages int) func(io.Writer, *rand.ChaCha8) error {
 		}
 		dependencies := `"dependencies":{` + strings.Join(needs, ",") + `}`
 		w.file("package.json", `{"name":"project","version":"1.0.0",`+dependencies+`}`)
-		w.file("package-lock.json", `{"name":"project","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"project",`+
-			`"version":"1.0.0",`+dependencies+`},`+strings.Join(locks, ",")+`}}`)
+		w.file("package-lock.json", `{"name":"project","version":"1.0.0","lockfileVersion":3,"packages":{"":{`+
+			`"name":"project","version":"1.0.0",`+dependencies+`},`+strings.Join(locks, ",")+`}}`)
 		return w.close()
 	}
 }

@@ -4,7 +4,9 @@ import "fmt"
 
 // storeSuite measures the parts of the store, without a kernel in between.
 func storeSuite(z Sizes) Suite {
-	s := Suite{Name: "store", About: "the parts of the store, in one process on the local disk, without a mount", Alone: true}
+	s := Suite{
+		Name: "store", About: "the parts of the store, in one process on the local disk, without a mount", Alone: true,
+	}
 	sized := func(name, step string, bytes int64) {
 		w := stepRow(name, "", fmt.Sprintf("step store-%s %d", step, bytes))
 		w.Bytes, w.Space = bytes, 2*bytes

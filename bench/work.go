@@ -45,9 +45,10 @@ func treeRows(z Sizes) []Workload {
 
 func gitRows(z Sizes) []Workload {
 	const commit = "git -C tree init -q && git -C tree add . && git -C tree commit -qm all\n"
+	const status = "git -C tree status > /dev/null\n"
 	rows := []Workload{
 		onTree(z, "git add, commit %d files", untar, commit, "git -C tree fsck --no-progress"),
-		onTree(z, "git status in %d files, warm", untar+commit+"git -C tree status > /dev/null", "git -C tree status > /dev/null", ""),
+		onTree(z, "git status in %d files, warm", untar+commit+status, status, ""),
 		onTree(z, "git clone %d files", untar+commit, "git clone -q --no-hardlinks tree clone", "git -C clone diff --quiet"),
 	}
 	for i := range rows {
@@ -72,7 +73,8 @@ func goBuild() Workload {
 func npmInstall(z Sizes) Workload {
 	files := z.Packages * npmFiles
 	return Workload{
-		Name: fmt.Sprintf("npm ci, %d packages, %d files", z.Packages, files), Data: npmSources(z.Packages), Needs: []string{"npm"},
+		Name: fmt.Sprintf("npm ci, %d packages, %d files", z.Packages, files), Data: npmSources(z.Packages),
+		Needs: []string{"npm"},
 		Setup: untar + `for d in packages/*/; do tar -C "$d" -czf "${d%/}.tgz" package; rm -r "$d"; done`,
 		Run:   "npm ci --offline --no-audit --no-fund > /dev/null",
 		Check: fmt.Sprintf("(($(find node_modules/*/ -type f | wc -l) == %d))", files), Ops: files,
@@ -88,8 +90,10 @@ func sqliteRows(z Sizes) []Workload {
 		return Workload{
 			Name: fmt.Sprintf("SQLite, %d transactions, %s", z.Commits, mode), Needs: []string{"sqlite3"}, Ops: z.Commits,
 			Setup: fmt.Sprintf(`sqlite3 db '%s %s' > /dev/null`, pragma, schema),
-			Run: fmt.Sprintf(`{ echo '%s'; for ((i = 0; i < %d; i++)); do echo 'INSERT INTO t (v) VALUES (randomblob(100));'; done; } |`+
-				` sqlite3 db > /dev/null`, pragma, z.Commits),
+			Run: fmt.Sprintf(`{
+  echo '%s'
+  for ((i = 0; i < %d; i++)); do echo 'INSERT INTO t (v) VALUES (randomblob(100));'; done
+} | sqlite3 db > /dev/null`, pragma, z.Commits),
 			Check: fmt.Sprintf(`(($(sqlite3 db 'SELECT count(*) FROM t') == %d))`, z.Commits),
 		}
 	}

@@ -66,7 +66,8 @@ type Sizes struct {
 // FullSizes are those of the published rows.
 func FullSizes() Sizes {
 	return Sizes{
-		Files: 1000, Dirs: 10, Bytes: 64 << 20, Tree: 10_000, Commits: 1000, Packages: 200, MaxFiles: 100_000, MaxBytes: 1 << 30,
+		Files: 1000, Dirs: 10, Bytes: 64 << 20, Tree: 10_000, Commits: 1000, Packages: 200,
+		MaxFiles: 100_000, MaxBytes: 1 << 30,
 	}
 }
 

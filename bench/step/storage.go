@@ -207,7 +207,8 @@ func inStore(f func(w *casstore.Workspace, n int64, t *timer) error) func(n []in
 
 func fillInos(w *casstore.Workspace, n int64) error {
 	for i := range n {
-		if _, err := w.Create(context.Background(), vfs.RootIno, strconv.FormatInt(i, 10), vfs.NewNode{Mode: 0o644}); err != nil {
+		_, err := w.Create(context.Background(), vfs.RootIno, strconv.FormatInt(i, 10), vfs.NewNode{Mode: 0o644})
+		if err != nil {
 			return err
 		}
 	}

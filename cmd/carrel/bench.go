@@ -6,8 +6,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
@@ -89,7 +92,10 @@ func (p *program) measure(c *cli.Context) (*bench.Report, error) {
 	bar := p.benchBar()
 	config.Progress = bar.show
 	defer bar.close()
-	return bench.Run(c.Context, config)
+	// A terminal that is closed must not leave a tmpfs mounted.
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGHUP)
+	defer stop()
+	return bench.Run(ctx, config)
 }
 
 func readReport(name string) (*bench.Report, error) {
@@ -107,7 +113,7 @@ func readReport(name string) (*bench.Report, error) {
 
 func (p *program) benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
-		Version: version(), Work: c.String("work"), Rounds: c.Int("rounds"), Seed: c.Uint64("seed"), Smoke: c.Bool("smoke"),
+		Version: measuredVersion(), Work: c.String("work"), Rounds: c.Int("rounds"), Seed: c.Uint64("seed"), Smoke: c.Bool("smoke"),
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -128,6 +134,24 @@ func (p *program) benchConfig(c *cli.Context) (bench.Config, error) {
 	}
 	config.Targets, err = benchTargets(c, program)
 	return config, err
+}
+
+// measuredVersion is the version with the commit, when the program was built where there is one.
+func measuredVersion() string {
+	v := version()
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
+			v += " at " + s.Value[:12]
+		}
+		if s.Key == "vcs.modified" && s.Value == "true" && !strings.Contains(v, "dirty") {
+			v += " with changes"
+		}
+	}
+	return v
 }
 
 func benchSizes(c *cli.Context) bench.Sizes {
