@@ -75,13 +75,18 @@ func mountWithHandshake(dir string, o Options) (*fuse.Conn, error) {
 	if o.ReadOnly {
 		m.flags |= unix.MS_RDONLY
 	}
+	private, err := privateDir(dir)
+	if err != nil {
+		return nil, &MountError{Op: "mount", Dir: dir, Err: err}
+	}
+	defer os.RemoveAll(private)
 	device, err := m.mount(dir)
 	if err != nil {
 		err, advice := mountAdvice(err)
 		return nil, &MountError{Op: "mount", Dir: dir, Err: err, Advice: advice}
 	}
 	defer unix.Close(device)
-	conn, err := adopt(device, dir)
+	conn, err := adopt(device, dir, private)
 	if err != nil {
 		err = errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
 		return nil, &MountError{Op: "mount", Dir: dir, Err: err}
@@ -89,14 +94,15 @@ func mountWithHandshake(dir string, o Options) (*fuse.Conn, error) {
 	return conn, nil
 }
 
-// adopt answers INIT on device and returns a connection of the library that uses a duplicate of it.
-func adopt(device int, dir string) (*fuse.Conn, error) {
+// adopt answers INIT on device and returns a connection of the library that uses a duplicate of it. From mount(2) to the
+// first request that is served nothing may look at dir.
+func adopt(device int, dir, private string) (*fuse.Conn, error) {
 	request, err := answerInit(device)
 	if err != nil {
 		return nil, fmt.Errorf("answer INIT: %w", err)
 	}
 	var conn *fuse.Conn
-	err = withHelper(initEnv, hex.EncodeToString(request), func() (err error) {
+	err = withHelper(private, initEnv, hex.EncodeToString(request), func() (err error) {
 		conn, err = fuse.Mount(dir, initFlags(wantedFlags))
 		return err
 	})
@@ -115,13 +121,15 @@ const (
 	initInSize   = 16 // major, minor, read-ahead, flags; more since 7.36
 	initOutSize  = 64
 	opInit       = 26
+
+	minReadBuffer = 8 << 10 // the kernel reads into none that is shorter (FUSE_MIN_READ_BUFFER)
 )
 
 // answerInit reads INIT and answers it. It returns the INIT that says what was agreed on.
 func answerInit(device int) (request []byte, err error) {
-	request = make([]byte, 2*unix.PathMax) // the kernel wants room for 8 KiB
-	var n int
-	for err = error(unix.EINTR); errors.Is(err, unix.EINTR); {
+	request = make([]byte, minReadBuffer)
+	n, err := unix.Read(device, request)
+	for errors.Is(err, unix.EINTR) {
 		n, err = unix.Read(device, request)
 	}
 	if err != nil {

@@ -134,7 +134,7 @@ func TestAnswerInit(t *testing.T) {
 	if _, err := unix.Write(pair[0], []byte("who are you?")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := adopt(pair[1], t.TempDir()); !errors.Is(err, unix.EPROTO) {
+	if _, err := adopt(pair[1], t.TempDir(), t.TempDir()); !errors.Is(err, unix.EPROTO) {
 		t.Errorf("adopt: %v", err)
 	}
 }
@@ -236,6 +236,30 @@ func TestHandshakeFailure(t *testing.T) {
 	if _, set := os.LookupEnv(initEnv); set || os.Getenv("PATH") != path {
 		t.Error("the environment is not restored")
 	}
+}
+
+// TestMountOnTemporary: the directory for temporary files may be what is mounted on, or lie behind a symlink to it.
+func TestMountOnTemporary(t *testing.T) {
+	bothInits(t, func(t *testing.T) {
+		dir := t.TempDir()
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(dir, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, tmp := range []string{dir, link} {
+			t.Setenv("TMPDIR", tmp)
+			s, err := Mount(dir, vfstest.NewTree(), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Unmount(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+				t.Errorf("left behind: %v, %v", names, err)
+			}
+		}
+	})
 }
 
 // TestPassInit: the helper takes only what it was given.

@@ -67,14 +67,14 @@ func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 	if !helperReady.Load() {
 		return fail(errors.New("HelperMain was not called"), "it must be the first call of main")
 	}
-	private, err := privateDir()
+	private, err := privateDir(dir)
 	if err != nil {
 		return fail(err, "")
 	}
 	defer os.RemoveAll(private)
 	errorFile := filepath.Join(private, "error")
 	var conn *fuse.Conn
-	err = withHelper(helperErrorEnv, errorFile, func() (err error) {
+	err = withHelper(private, helperErrorEnv, errorFile, func() (err error) {
 		conn, err = fuse.Mount(dir, options...)
 		return err
 	})
@@ -84,13 +84,9 @@ func mountBySelf(dir string, options []fuse.MountOption) (*fuse.Conn, error) {
 	return conn, nil
 }
 
-// withHelper calls f while this program is what PATH has for fusermount3, and name is set in the environment.
-func withHelper(name, value string, f func() error) error {
-	private, err := privateDir()
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(private)
+// withHelper calls f while this program is what PATH has for fusermount3, by a symlink in a directory of our own, and
+// name is set in the environment.
+func withHelper(private, name, value string, f func() error) error {
 	if err := os.Symlink("/proc/self/exe", filepath.Join(private, helperName)); err != nil {
 		return err
 	}
@@ -101,16 +97,21 @@ func withHelper(name, value string, f func() error) error {
 	return f()
 }
 
-// privateDir makes a directory of our own. Where the system is read-only, there may be none for temporary files.
-func privateDir() (string, error) {
-	dir, err := os.MkdirTemp("", "carrel-mount-")
-	for _, parent := range [...]string{"/run", "/dev/shm"} {
-		if err == nil {
-			break
+// privateDir makes a directory of our own, before dir is mounted on, and not below it: there it would be asked of the
+// mount, which is not served yet. Where the system is read-only, there may be no place for temporary files.
+func privateDir(dir string) (string, error) {
+	err := errors.New("there is no place for a private directory")
+	for _, parent := range [...]string{os.TempDir(), "/run", "/dev/shm"} {
+		real, linkErr := filepath.EvalSymlinks(parent)
+		if linkErr != nil || real == dir || strings.HasPrefix(real, dir+"/") {
+			continue
 		}
-		dir, err = os.MkdirTemp(parent, "carrel-mount-")
+		var private string
+		if private, err = os.MkdirTemp(real, "carrel-mount-"); err == nil {
+			return private, nil
+		}
 	}
-	return dir, err
+	return "", err
 }
 
 // setenv sets a variable of the environment and returns what undoes it.
