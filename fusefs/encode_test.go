@@ -272,7 +272,9 @@ func (still) Lookup(context.Context, vfs.Ino, string) (vfs.Attr, error) { return
 func (still) ReadAt(_ context.Context, _ vfs.Ino, p []byte, _ uint64) (int, error) {
 	return len(p), nil
 }
-func (still) Hold(vfs.Ino) {}
+func (still) WriteAt(context.Context, vfs.Ino, []byte, uint64, bool) error { return nil }
+func (still) RemoveXattr(context.Context, vfs.Ino, string) error           { return vfs.ErrNoXattr }
+func (still) Hold(vfs.Ino)                                                 {}
 
 // TestHandlersAllocate: what is answered from memory takes no memory.
 func TestHandlersAllocate(t *testing.T) {
@@ -280,6 +282,7 @@ func TestHandlersAllocate(t *testing.T) {
 	w := newWorker(s)
 	for _, req := range []fuse.Request{
 		&fuse.GetattrRequest{}, &fuse.LookupRequest{Name: "a"}, &fuse.ReadRequest{Size: 4096},
+		&fuse.WriteRequest{Data: make([]byte, 4096)},
 	} {
 		n := testing.AllocsPerRun(100, func() {
 			w.out, w.held = w.own[:outHeaderSize], w.held[:0]
