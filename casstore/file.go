@@ -211,7 +211,11 @@ func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64
 		return vfs.ErrTooBig
 	}
 	if len(p) == 0 {
-		return nil
+		n, err := w.acquire(ctx, ino)
+		if err == nil {
+			w.release(n)
+		}
+		return err
 	}
 	if err := w.store.space.admit(ctx, len(p)); err != nil {
 		return err
