@@ -9,12 +9,14 @@ func scaleSuite(z Sizes) Suite {
 		About: "the cost of a file at growing numbers of files, and of a mebibyte at growing sizes; in one process, " +
 			"random bytes",
 	}
-	for n := 1000; n <= z.MaxFiles; n *= 10 {
+	for n := 1000; n < z.MaxFiles; n *= 10 {
 		s.Workloads = append(s.Workloads, filesAt(n)...)
 	}
-	for n := int64(1 << 20); n <= z.MaxBytes; n *= 8 {
+	s.Workloads = append(s.Workloads, filesAt(z.MaxFiles)...)
+	for n := int64(1 << 20); n < z.MaxBytes; n *= 8 {
 		s.Workloads = append(s.Workloads, bytesAt(n)...)
 	}
+	s.Workloads = append(s.Workloads, bytesAt(z.MaxBytes)...)
 	return s
 }
 

@@ -243,7 +243,7 @@ func (g grid) write(b *strings.Builder) {
 // barWidth is the longest bar, in characters; barUnit how many of them are a ratio of 1.
 const (
 	barWidth = 20
-	barUnit  = 3
+	barUnit  = 2
 )
 
 // bar draws a ratio, in eighths of a character. One that is too long ends in an arrow.

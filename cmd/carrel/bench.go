@@ -160,10 +160,10 @@ func benchSizes(c *cli.Context) bench.Sizes {
 		sizes = bench.SmokeSizes()
 	}
 	if c.IsSet("max-files") {
-		sizes.MaxFiles = c.Int("max-files")
+		sizes.MaxFiles = max(1, c.Int("max-files"))
 	}
 	if c.IsSet("max-mib") {
-		sizes.MaxBytes = c.Int64("max-mib") << 20
+		sizes.MaxBytes = max(1, c.Int64("max-mib")) << 20
 	}
 	return sizes
 }
