@@ -207,15 +207,15 @@ func (w *Workspace) WriteAt(ctx context.Context, ino vfs.Ino, p []byte, off uint
 }
 
 func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64, killPriv bool) error {
-	if off > vfs.MaxFileSize || uint64(len(p)) > vfs.MaxFileSize-off {
-		return vfs.ErrTooBig
-	}
 	if len(p) == 0 {
 		n, err := w.acquire(ctx, ino)
 		if err == nil {
 			w.release(n)
 		}
 		return err
+	}
+	if off > vfs.MaxFileSize || uint64(len(p)) > vfs.MaxFileSize-off {
+		return vfs.ErrTooBig
 	}
 	if err := w.store.space.admit(ctx, len(p)); err != nil {
 		return err
@@ -227,10 +227,9 @@ func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64
 		if killPriv {
 			dropPriv(&n.attr)
 		}
-		f.buf.Write(p, off)
 		f.held += uint64(len(p))
 		f.size = max(f.size, off+uint64(len(p)))
-	})
+	}, func(f *file) { f.buf.Write(p, off) })
 }
 
 // dropPriv removes what a write by an ordinary user removes: the set-user-ID bit, and the set-group-ID bit where it
@@ -243,8 +242,11 @@ func dropPriv(a *vfs.Attr) {
 }
 
 // edit changes the bytes of a file: change runs with both locks held, after the file has a live layer of this
-// generation, and sets the file's size. So a cut comes before all of it or after all of it.
-func (w *Workspace) edit(ctx context.Context, ino vfs.Ino, change func(*inode, *file)) error {
+// generation, and sets the file's size; copy, if not nil, then runs with the file's lock alone. Whoever takes the layer needs
+// that lock, so a cut comes before all of it or after all of it.
+func (w *Workspace) edit(
+	ctx context.Context, ino vfs.Ino, change func(*inode, *file), copy func(*file),
+) error {
 	n, err := w.acquire(ctx, ino)
 	if err != nil {
 		return err
@@ -255,6 +257,9 @@ func (w *Workspace) edit(ctx context.Context, ino vfs.Ino, change func(*inode, *
 	defer f.mu.Unlock()
 	if err := w.editLocked(ctx, n, change); err != nil {
 		return err
+	}
+	if copy != nil {
+		copy(f)
 	}
 	if f.buf.Dirty() > flushAhead {
 		w.store.flusher.push(w, n)
@@ -309,7 +314,7 @@ func (w *Workspace) Allocate(ctx context.Context, ino vfs.Ino, mode vfs.AllocMod
 		err = w.store.space.admit(ctx, int(min(n, 1<<40)))
 	}
 	if err == nil {
-		err = w.edit(ctx, ino, func(_ *inode, f *file) { f.allocate(mode, off, off+n) })
+		err = w.edit(ctx, ino, func(_ *inode, f *file) { f.allocate(mode, off, off+n) }, nil)
 	}
 	return wrap(err, "allocate", ino, "")
 }
@@ -402,7 +407,7 @@ func (w *Workspace) setSize(ctx context.Context, ino vfs.Ino, set vfs.AttrSet) (
 		w.setAttr(ctx, n, set)
 		attr = n.attr
 		attr.Size, attr.Blocks = f.size, f.blocks()
-	})
+	}, nil)
 	return attr, err
 }
 
