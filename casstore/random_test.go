@@ -23,7 +23,7 @@ func (w *Workspace) forgetAll() {
 }
 
 // randomRuns is how many seeds TestRandom takes. VFSTEST_SEED gives one, -count=N makes more.
-const randomRuns = 3
+const randomRuns = 2
 
 // TestRandom runs random operations beside a model in memory, with commits, flushes, collections, evictions and
 // reopenings between them.
@@ -39,7 +39,7 @@ func TestRandom(t *testing.T) {
 			}
 			w := openWorkspace(t, s, "ws")
 			rnd := rand.New(rand.NewPCG(seed, 1))
-			vfstest.Random(t, seed, 2000, w, vfstest.NewTree(), func(_ int, tree vfs.Tree) vfs.Tree {
+			vfstest.Random(t, seed, 1500, w, vfstest.NewTree(), func(_ int, tree vfs.Tree) vfs.Tree {
 				switch rnd.IntN(60) {
 				case 0:
 					if _, err := w.Commit(bg); err != nil {

@@ -95,15 +95,30 @@ func (w *Workspace) change(ctx context.Context, cost int, op func() error) error
 	return w.do(ctx, op)
 }
 
+// opError is an error with the operation and what it was done to. It is put into words only when somebody reads it: most
+// are of names that are looked up to see that they are free.
+type opError struct {
+	op   string
+	ino  vfs.Ino
+	name string
+	err  error
+}
+
+func (e *opError) Error() string {
+	if e.name == "" {
+		return fmt.Sprintf("%s %d: %v", e.op, e.ino, e.err)
+	}
+	return fmt.Sprintf("%s %d/%q: %v", e.op, e.ino, e.name, e.err)
+}
+
+func (e *opError) Unwrap() error { return e.err }
+
 // wrap adds the operation and what it was done to.
 func wrap(err error, op string, ino vfs.Ino, name string) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case name == "":
-		return fmt.Errorf("%s %d: %w", op, ino, err)
 	}
-	return fmt.Errorf("%s %d/%q: %w", op, ino, name, err)
+	return &opError{op: op, ino: ino, name: name, err: err}
 }
 
 // inode returns an inode that is in memory. The lock is held, as in all methods below unless they say otherwise.
