@@ -143,6 +143,8 @@ const gitConfig = `[user]
 // unlike another's.
 func environment(scratch, data, program string) []string {
 	return []string{
+		// Of a program that was built with the race detector, each step sleeps for a second at its end unless this says no.
+		"GORACE=" + os.Getenv("GORACE"),
 		"PATH=" + os.Getenv("PATH"), "HOME=" + scratch, "TMPDIR=" + filepath.Join(scratch, "tmp"), "LC_ALL=C", "TZ=UTC",
 		"SCRATCH=" + scratch, "DATA=" + data, "CARREL_BENCH_PROGRAM=" + program,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "NO_UPDATE_NOTIFIER=1", "npm_config_update_notifier=false",
