@@ -242,7 +242,7 @@ func TestOverwriting(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		size, times int
-	}{{"in line", 4000, 100_000}, {"in chunks", 1 << 20, 500}} {
+	}{{"in line", 4000, 70_000}, {"in chunks", 1 << 20, 500}} {
 		t.Run(c.name, func(t *testing.T) {
 			store, _ := smallStore(t)
 			d := serve(t, store, tempDir(t))
