@@ -164,7 +164,8 @@ func launch(t testing.TB, store, dir string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, store: store, dir: dir, log: new(syncBuffer), lines: make(chan string, 10)}
 	d.cmd = exec.Command("/proc/self/exe", store, dir)
-	d.cmd.Env = append(os.Environ(), roleEnv+"="+roleDaemon)
+	// Whoever is killed while mounting leaves a directory behind.
+	d.cmd.Env = append(os.Environ(), roleEnv+"="+roleDaemon, "TMPDIR="+filepath.Dir(dir))
 	d.cmd.Stderr = d.log
 	var err error
 	if d.stdin, err = d.cmd.StdinPipe(); err != nil {

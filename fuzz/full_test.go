@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	smallDisk = 256 << 20 // bytes of the disk that is filled
+	smallDisk = 256 << 20 // bytes of a disk that is filled
+	tinyDisk  = 128 << 20 // and of one that is filled little by little
 
 	// roomPatience is how long a full disk may stay full after files have been removed.
 	roomPatience = 5 * time.Second
@@ -24,11 +25,11 @@ const (
 	leastFill = 100 << 20
 )
 
-// smallStore returns a directory for a store on a small disk of its own, and that disk.
-func smallStore(t testing.TB) (store, disk string) {
+// smallStore returns a directory for a store on a disk of its own of so many bytes, and that disk.
+func smallStore(t testing.TB, size int) (store, disk string) {
 	t.Helper()
 	disk = tempDir(t)
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%d", smallDisk)); err != nil {
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Fatalf("mount a tmpfs, which needs root: %v", err)
 	}
 	t.Cleanup(func() {
@@ -47,7 +48,7 @@ func TestFullDisk(t *testing.T) {
 		remove int // of so many files one is removed
 	}{{"all", 1}, {"half", 2}, {"little", 16}} {
 		t.Run(c.name, func(t *testing.T) {
-			store, _ := smallStore(t)
+			store, _ := smallStore(t, smallDisk)
 			d := serve(t, store, tempDir(t))
 			room := uint64(leastFill)
 			for cycle := range 3 {
@@ -242,9 +243,9 @@ func TestOverwriting(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		size, times int
-	}{{"in line", 4000, 70_000}, {"in chunks", 1 << 20, 500}} {
+	}{{"in line", 4000, 50_000}, {"in chunks", 1 << 20, 300}} {
 		t.Run(c.name, func(t *testing.T) {
-			store, _ := smallStore(t)
+			store, _ := smallStore(t, tinyDisk)
 			d := serve(t, store, tempDir(t))
 			d.run("", overwriter, strconv.Itoa(c.size), strconv.Itoa(c.times))
 			d.run("", fillVerifier)
@@ -283,7 +284,7 @@ var overwriter = worker("overwrite", func(args []string) error {
 
 // TestDiskFilledByOthers fills the disk by a file that is not the store's, to the last byte, while the store is at work.
 func TestDiskFilledByOthers(t *testing.T) {
-	store, disk := smallStore(t)
+	store, disk := smallStore(t, smallDisk)
 	d := serve(t, store, tempDir(t))
 	d.run("", fillSome, "first")
 	ballast := filepath.Join(disk, "ballast")

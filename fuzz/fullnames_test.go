@@ -13,7 +13,7 @@ import (
 
 // TestFullOfNames fills a small disk without a byte in a file: with directories, symlinks, links and attributes.
 func TestFullOfNames(t *testing.T) {
-	store, _ := smallStore(t)
+	store, _ := smallStore(t, tinyDisk)
 	d := serve(t, store, tempDir(t))
 	for cycle := range 2 {
 		t.Logf("cycle %d: %s names until the disk was full", cycle, strings.TrimSpace(d.run("", nameFiller)))
