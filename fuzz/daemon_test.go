@@ -163,7 +163,7 @@ func serve(t testing.TB, store, dir string) *daemon {
 func launch(t testing.TB, store, dir string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, store: store, dir: dir, log: new(syncBuffer), lines: make(chan string, 10)}
-	d.cmd = exec.Command("/proc/self/exe", store, dir)
+	d.cmd = exec.Command(childBinary, store, dir)
 	// Whoever is killed while mounting leaves a directory behind.
 	d.cmd.Env = append(os.Environ(), roleEnv+"="+roleDaemon, "TMPDIR="+filepath.Dir(dir))
 	d.cmd.Stderr = d.log

@@ -26,5 +26,6 @@
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
 //	CARREL_ENTRIES      entries of TestLargeDirectory (200000)
 //	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)
+//	CARREL_RACE         when set, with -race, daemons and workers have the race detector too: ten times slower
 //	CARREL_VERBOSE      when set, daemons pass on all that they log
 package fuzz

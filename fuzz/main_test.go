@@ -30,7 +30,16 @@ func TestMain(m *testing.M) {
 		os.Exit(play(role))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // else every child sleeps for a second before it exits
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/golang/glog.(*fileSink).flushDaemon"))
+	remove, err := buildChildren()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/golang/glog.(*fileSink).flushDaemon"),
+		goleak.Cleanup(func(code int) {
+			remove()
+			os.Exit(code)
+		}))
 }
 
 // play is the main function of a child.

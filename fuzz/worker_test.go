@@ -53,7 +53,7 @@ func (d *daemon) startProgram(dir string, env []string, argv ...string) *child {
 func (d *daemon) startChild(dir, what, role string, args, env []string) *child {
 	d.t.Helper()
 	c := &child{d: d, what: what, out: new(syncBuffer), errors: new(syncBuffer), done: make(chan struct{})}
-	c.cmd = exec.Command("/proc/self/exe", args...)
+	c.cmd = exec.Command(childBinary, args...)
 	c.cmd.Env = append(append(os.Environ(), env...), roleEnv+"="+role, dirEnv+"="+filepath.Join(d.dir, dir))
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.errors
 	if err := c.cmd.Start(); err != nil {
