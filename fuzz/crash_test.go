@@ -148,7 +148,15 @@ func readJournal(path string) (root uint64, inos []uint64, err error) {
 }
 
 // gone reports whether err says that the daemon has been killed.
-func gone(err error) bool { return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) }
+//
+// EIO says it too, when the daemon was killed while the kernel handed it the request; then the next one shows it.
+func gone(err error) bool {
+	if errors.Is(err, unix.EIO) {
+		var st unix.Statfs_t
+		err = unix.Statfs(".", &st)
+	}
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
+}
 
 var scriptWriter = worker("script-write", func(args []string) error {
 	seed, round, log, err := scriptArgs(args)
