@@ -66,23 +66,30 @@ func copyStore(t *testing.T, to, from string) {
 	}
 }
 
-// TestDamage changes single bytes of a store's files, of one that was closed and of one that was not. Then either
-// opening it says so, or reading or checking it does, or nothing is different: never is other data given out.
-func TestDamage(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour})
+// sampleStores returns two stores that hold the same tree: one that was closed, and one as a crash leaves it.
+func sampleStores(t *testing.T) (closed, crashed string, want map[string]vfstest.Node) {
+	t.Helper()
+	closed = t.TempDir()
+	s, err := Open(closed, Options{Create: true, CommitEvery: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := openWorkspace(t, s, "ws")
 	sample(t, w)
-	want := snapshotOf(t, w)
-	crashed := filepath.Join(t.TempDir(), "crashed")
-	copyStore(t, crashed, dir)
+	want = snapshotOf(t, w)
+	crashed = filepath.Join(t.TempDir(), "crashed")
+	copyStore(t, crashed, closed)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, store := range map[string]string{"closed": dir, "crashed": crashed} {
+	return closed, crashed, want
+}
+
+// TestDamage changes single bytes of a store's files, of one that was closed and of one that was not. Then either
+// opening it says so, or reading or checking it does, or nothing is different: never is other data given out.
+func TestDamage(t *testing.T) {
+	closed, crashed, want := sampleStores(t)
+	for name, store := range map[string]string{"closed": closed, "crashed": crashed} {
 		t.Run(name, func(t *testing.T) {
 			found := 0
 			for _, path := range storeFiles(t, store) {
@@ -178,19 +185,7 @@ func readAll(dir string, want map[string]vfstest.Node) error {
 
 // TestDamagedLogIsKept: a store whose log is damaged is refused, and nothing of the log is lost by trying.
 func TestDamagedLogIsKept(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := openWorkspace(t, s, "ws")
-	sample(t, w)
-	want := snapshotOf(t, w)
-	crashed := filepath.Join(t.TempDir(), "crashed")
-	copyStore(t, crashed, dir)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, crashed, want := sampleStores(t)
 	logs, err := filepath.Glob(filepath.Join(crashed, badgerDir, logPattern))
 	if err != nil || len(logs) != 1 {
 		t.Fatal(logs, err)
