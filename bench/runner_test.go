@@ -351,6 +351,25 @@ func TestSuites(t *testing.T) {
 	}
 }
 
+func TestOnlyRows(t *testing.T) {
+	all, err := Suites([]string{"all"}, FullSizes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := OnlyRows(all, "^rm -rf|SQLite")
+	if err != nil || len(some) != 2 || some[0].Name != "shell" || len(some[0].Workloads) != 1 || len(some[1].Workloads) != 3 {
+		t.Errorf("rm -rf and SQLite: %+v, %v", some, err)
+	}
+	if same, err := OnlyRows(all, ""); err != nil || len(same) != len(all) {
+		t.Errorf("no expression: %d suites, %v", len(same), err)
+	}
+	for _, expression := range []string{"opera", "("} {
+		if _, err := OnlyRows(all, expression); err == nil {
+			t.Errorf("%q matches", expression)
+		}
+	}
+}
+
 func TestMountinfo(t *testing.T) {
 	entries := parseMounts("36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root\\011x rw\nnonsense\n")
 	if want := []mountEntry{{"/mnt 2", "ext3", "/dev/root\tx"}}; !slices.Equal(entries, want) {

@@ -1,6 +1,10 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
 
 // makers are all suites, in the order in which they are run.
 var makers = []struct {
@@ -8,6 +12,7 @@ var makers = []struct {
 	make func(Sizes) Suite
 }{
 	{"reference", referenceSuite},
+	{"shell", shellSuite},
 	{"real", realSuite},
 	{"work", workSuite},
 	{"fio", fioSuite},
@@ -43,4 +48,24 @@ func Suites(names []string, sizes Sizes) ([]Suite, error) {
 		return nil, fmt.Errorf("there is no suite %q; there are %v", name, SuiteNames())
 	}
 	return suites, nil
+}
+
+// OnlyRows returns the suites with those rows whose names match a regular expression, and without the suites that have
+// none left. It is an error when nothing is left. The empty expression matches all.
+func OnlyRows(suites []Suite, expression string) ([]Suite, error) {
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	var left []Suite
+	for _, s := range suites {
+		s.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !re.MatchString(w.Name) })
+		if len(s.Workloads) > 0 {
+			left = append(left, s)
+		}
+	}
+	if len(left) == 0 {
+		return nil, fmt.Errorf("no row's name matches %q", expression)
+	}
+	return left, nil
 }

@@ -30,7 +30,7 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 		WithSyncWrites(true).
 		WithDetectConflicts(false). // there is one writer
 		WithMemTableSize(table).
-		WithBaseTableSize(min(table, 2<<20)).
+		WithBaseTableSize(min(table, tableSize)).
 		WithNumMemtables(3).
 		WithNumCompactors(2).
 		WithNumLevelZeroTables(3).
@@ -43,6 +43,8 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLog{log})
+	// Tables of one size in all levels: a compaction builds some thirty at a time, each in memory of at least twice its size.
+	opt.TableSizeMultiplier = 1
 	db, err = badger.OpenManaged(opt)
 	if err != nil {
 		if strings.Contains(err.Error(), "Cannot acquire directory lock") {

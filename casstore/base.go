@@ -77,14 +77,9 @@ func (s *Store) readBase(ctx context.Context, b base, p []byte, off uint64) erro
 			clear(part)
 			continue
 		}
-		plain, err := s.chunks.get(ctx, pos.ID)
-		if err != nil {
+		if err := s.chunks.read(ctx, part, pos.Entry, at); err != nil {
 			return fmt.Errorf("at %d: %w", pos.Start, err)
 		}
-		if uint64(len(plain)) != pos.Len {
-			return fmt.Errorf("at %d: chunk %v of %d bytes, not %d: %w", pos.Start, pos.ID, len(plain), pos.Len, vfs.ErrCorrupt)
-		}
-		copy(part, plain[at:])
 	}
 	clear(p[done:])
 	return nil

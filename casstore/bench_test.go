@@ -1,8 +1,10 @@
 package casstore
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,23 +88,121 @@ func BenchmarkLookupCold(b *testing.B) {
 	}
 }
 
+// BenchmarkRead reads a file of 64 MiB that the operating system has in its cache and the store in chunks: all of it,
+// one piece after the other, from a store that has read none of it, and pages at random from one that has.
 func BenchmarkRead(b *testing.B) {
-	for _, size := range []int{4 << 10, 128 << 10} {
-		b.Run(fmt.Sprint(size>>10, "KiB"), func(b *testing.B) {
-			w := benchWorkspace(b)
-			ino := benchFile(b, w, 8<<20)
-			if _, err := w.Commit(bg); err != nil {
+	for _, content := range []content{random, text} {
+		w, ino := benchStored(b, content)
+		for _, size := range []int{128 << 10, 512 << 10, 1 << 20} {
+			b.Run(fmt.Sprint(content, "/", size>>10, "KiB"), func(b *testing.B) { benchSequential(b, w, ino, size) })
+		}
+		b.Run(fmt.Sprint(content, "/random4KiB"), func(b *testing.B) { benchPages(b, w, ino) })
+	}
+}
+
+const benchSize = 64 << 20
+
+func benchStored(b *testing.B, content content) (*Workspace, vfs.Ino) {
+	b.Helper()
+	w := benchWorkspace(b)
+	ino := benchFile(b, w, 1)
+	if err := w.WriteAt(bg, ino, content.bytes(benchSize), 0, false); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := w.Commit(bg); err != nil {
+		b.Fatal(err)
+	}
+	return w, ino
+}
+
+func benchSequential(b *testing.B, w *Workspace, ino vfs.Ino, size int) {
+	p := make([]byte, size)
+	b.SetBytes(benchSize)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.store.chunks.forget()
+		for off := uint64(0); off < benchSize; off += uint64(size) {
+			if _, err := w.ReadAt(bg, ino, p, off); err != nil {
 				b.Fatal(err)
 			}
-			p := make([]byte, size)
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for off := uint64(0); b.Loop(); off = (off + uint64(size)) % (8 << 20) {
-				if _, err := w.ReadAt(bg, ino, p, off); err != nil {
-					b.Fatal(err)
-				}
+		}
+	}
+}
+
+func benchPages(b *testing.B, w *Workspace, ino vfs.Ino) {
+	p := make([]byte, 4<<10)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.ReadAt(bg, ino, p, uint64(rnd.IntN(benchSize/len(p))*len(p))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// content is a kind of bytes.
+type content string
+
+const (
+	random content = "random" // does not compress
+	text   content = "text"   // compresses like source code
+)
+
+// bytes returns n bytes, the same each time.
+func (c content) bytes(n int) []byte {
+	p := make([]byte, n)
+	rnd := rand.NewChaCha8([32]byte{})
+	rnd.Read(p)
+	if c == text {
+		words := strings.Fields("func return err nil if range context name store chunk size offset { } ( ) := == \n\t")
+		for at := 0; at < n; {
+			at += copy(p[at:], words[rnd.Uint64()%uint64(len(words))]+" ")
+		}
+	}
+	return p
+}
+
+// BenchmarkFlush writes a file of 64 MiB in pieces of 1 MiB and of 128 KiB and waits for it to be durable. Setting up
+// and removing the file is not counted.
+func BenchmarkFlush(b *testing.B) {
+	for _, content := range []content{random, text} {
+		for _, size := range []int{128 << 10, 1 << 20} {
+			b.Run(fmt.Sprint(content, "/", size>>10, "KiB"), func(b *testing.B) {
+				benchFlush(b, content.bytes(benchSize), size)
+			})
+		}
+	}
+}
+
+func benchFlush(b *testing.B, all []byte, size int) {
+	w := benchWorkspace(b)
+	b.SetBytes(benchSize)
+	b.ReportAllocs()
+	for i := uint64(0); b.Loop(); i++ {
+		b.StopTimer()
+		for at := 0; at < len(all); at += 4 << 10 { // no chunk is one that is there
+			binary.LittleEndian.PutUint64(all[at:], i+1)
+		}
+		ino := benchFile(b, w, 1)
+		b.StartTimer()
+		for off := 0; off < len(all); off += size {
+			if err := w.WriteAt(bg, ino, all[off:][:size], uint64(off), false); err != nil {
+				b.Fatal(err)
 			}
-		})
+		}
+		if err := w.Fsync(bg, ino); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := w.Unlink(bg, vfs.RootIno, "file of 1"); err != nil {
+			b.Fatal(err)
+		}
+		if i%8 == 7 {
+			if _, err := w.store.GC(bg); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -44,11 +46,12 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 	defer s.collector.mu.Unlock()
 	c := &checker{
 		store: s, opt: o, ctx: ctx, r: s.reader(),
-		nodes: make(map[nodeKey]*checkedNode), spaces: make(map[workspaceID]string),
+		spaces: make(map[workspaceID]string), forks: make(map[workspaceID]forkRecord), origins: make(map[origin]bool),
 	}
 	defer c.r.Close()
 	for _, step := range []func() error{
-		c.checkHead, c.checkIndex, c.checkWorkspaces, c.checkInodes, c.checkDirents, c.checkXattrs, c.checkAtimes, c.checkLinks,
+		c.checkHead, c.checkIndex, c.checkWorkspaces, c.checkForks, c.checkTrees, c.checkSnapshots, c.checkMerges, c.checkPast,
+		c.checkStandings, c.checkLeases, c.checkPushes,
 	} {
 		if err := step(); err != nil {
 			return c.report, fmt.Errorf("check: %w", err)
@@ -58,11 +61,6 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 		}
 	}
 	return c.report, nil
-}
-
-type nodeKey struct {
-	ws  workspaceID
-	ino vfs.Ino
 }
 
 // checkedNode is what the check remembers of an inode: about a hundred bytes.
@@ -75,6 +73,7 @@ type checkedNode struct {
 	found   uint32 // attributes
 	typ     vfs.Type
 	rooted  bool // known to hang from the root
+	lost    bool // known not to, or on the way that is being followed
 }
 
 type checker struct {
@@ -84,9 +83,21 @@ type checker struct {
 	r      *reader
 	report CheckReport
 	done   uint64
-	nodes  map[nodeKey]*checkedNode
 	spaces map[workspaceID]string
+	forks  map[workspaceID]forkRecord
 	ends   map[uint32]uint32
+
+	origins map[origin]bool // that have been looked at
+	checkedTree
+}
+
+// checkedTree is the tree that is being looked at.
+type checkedTree struct {
+	ws      workspaceID
+	name    string
+	bodies  bool // are looked at, too
+	loading bool // its numbers are taken when that is done
+	nodes   map[vfs.Ino]*checkedNode
 }
 
 func (c *checker) problem(where, format string, args ...any) {
@@ -99,7 +110,12 @@ func (c *checker) problem(where, format string, args ...any) {
 
 // scan calls fn for every key of a kind. What does not decode is a problem, not an error.
 func (c *checker) scan(kind byte, fn func(key, value []byte)) error {
-	return c.r.scan([]byte{kind}, nil, true, func(key, value []byte) (bool, error) {
+	return c.scanPrefix([]byte{kind}, fn)
+}
+
+// scanPrefix is scan for the keys that begin in some way.
+func (c *checker) scanPrefix(prefix []byte, fn func(key, value []byte)) error {
+	return c.r.scan(prefix, nil, true, func(key, value []byte) (bool, error) {
 		if c.done++; c.opt.Progress != nil && c.done%1024 == 0 {
 			c.opt.Progress(c.done, max(c.done, c.estimate()))
 		}
@@ -193,43 +209,72 @@ func (c *checker) checkWorkspaces() error {
 	})
 }
 
-func (c *checker) where(k nodeKey) string {
-	return fmt.Sprintf("workspace %s, inode %d", c.spaces[k.ws], k.ino)
+func (c *checker) where(ino vfs.Ino) string {
+	return fmt.Sprintf("workspace %s, inode %d", c.name, ino)
 }
 
-// node returns what is known of the inode that a key belongs to. ok is false when the key is one of a workspace that has
-// been removed, whose records go little by little, or is no key of an inode.
-func (c *checker) node(key []byte, minLen int) (k nodeKey, n *checkedNode, ok bool) {
-	if len(key) < minLen {
-		c.problem(fmt.Sprintf("key %x", key), "is too short")
-		return k, nil, false
+// scanTree calls fn for every key of a kind of the tree: a fork's with what it has of its origins. Keys that are too short
+// are a problem.
+func (c *checker) scanTree(kind byte, minLen int, fn func(ino vfs.Ino, key, value []byte)) error {
+	return c.scanPrefix(keyOfNode(kind, c.ws, 0)[:9], func(key, value []byte) {
+		if len(key) < minLen {
+			c.problem(fmt.Sprintf("key %x", key), "is too short")
+			return
+		}
+		c.report.Records++
+		_, ino := nodeOfKey(key)
+		fn(ino, key, value)
+	})
+}
+
+// checkTrees looks at one workspace after the other. Records of those that have been removed count for nothing.
+func (c *checker) checkTrees() error {
+	for _, ws := range slices.Sorted(maps.Keys(c.spaces)) {
+		var err error
+		if origins := c.forks[ws]; len(origins) > 0 && !c.store.hasRecords(ws) {
+			err = c.checkOrigin(origins) // what the fork shows is what that does
+		} else {
+			err = c.checkTree(checkedTree{ws: ws, name: c.spaces[ws], bodies: len(origins) == 0})
+		}
+		if err == nil {
+			err = c.checkJournal(ws)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	k.ws, k.ino = nodeOfKey(key)
-	if _, ok := c.spaces[k.ws]; !ok {
-		return k, nil, false
+	return nil
+}
+
+// checkTree looks at a tree as the checker's reader sees it.
+func (c *checker) checkTree(t checkedTree) error {
+	c.checkedTree = t
+	c.nodes = make(map[vfs.Ino]*checkedNode)
+	for _, step := range []func() error{c.checkInodes, c.checkDirents, c.checkXattrs, c.checkAtimes, c.checkLinks} {
+		if err := step(); err != nil || c.ctx.Err() != nil {
+			return err
+		}
 	}
-	c.report.Records++
-	return k, c.nodes[k], true
+	return nil
 }
 
 // checkInodes: records are canonical, and their bodies are whole.
 func (c *checker) checkInodes() error {
-	return c.scan(keyInode, func(key, value []byte) {
-		k, _, ok := c.node(key, prefixLen)
-		if !ok {
-			return
-		}
+	return c.scanTree(keyInode, prefixLen, func(ino vfs.Ino, _, value []byte) {
 		rec, err := vfs.DecodeInode(value)
 		if err != nil {
-			c.problem(c.where(k), "%v", err)
+			c.problem(c.where(ino), "%v", err)
 			return
 		}
-		if k.ino >= c.store.peekIno() {
-			c.problem(c.where(k), "has a number that is not given out yet")
+		if !c.loading && ino >= c.store.peekIno() {
+			c.problem(c.where(ino), "has a number that is not given out yet")
 		}
-		c.nodes[k] = &checkedNode{typ: rec.Type, parent: rec.Parent, nlink: rec.Nlink, xattrs: rec.Xattrs}
+		c.nodes[ino] = &checkedNode{typ: rec.Type, parent: rec.Parent, nlink: rec.Nlink, xattrs: rec.Xattrs}
+		if !c.bodies {
+			return
+		}
 		if err := c.checkBody(rec); err != nil {
-			c.problem(c.where(k), "%v", err)
+			c.problem(c.where(ino), "%v", err)
 		}
 	})
 }
@@ -247,7 +292,10 @@ func (c *checker) checkBody(rec vfs.InodeRecord) error {
 		if err != nil {
 			return err
 		}
-		m, err := chunk.LoadTree(root, func(id chunk.ID) ([]byte, error) { return c.store.chunks.get(c.ctx, id) })
+		m, err := chunk.LoadTree(root, func(id chunk.ID) ([]byte, error) { return c.store.chunks.getHere(c.ctx, id) })
+		if errors.Is(err, errAbsent) && c.store.replicas.any.Load() {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -265,6 +313,7 @@ func (c *checker) checkManifest(m chunk.Manifest, size uint64) error {
 			continue
 		}
 		switch _, err := c.r.chunk(p.ID); {
+		case errors.Is(err, vfs.ErrNotExist) && c.store.replicas.any.Load(): // it can be fetched
 		case errors.Is(err, vfs.ErrNotExist):
 			return fmt.Errorf("chunk %v at %d is not in the index", p.ID, p.Start)
 		case err != nil:
@@ -276,13 +325,9 @@ func (c *checker) checkManifest(m chunk.Manifest, size uint64) error {
 
 // checkDirents: names are good and where their hash says, and lead from a directory to an inode of that type.
 func (c *checker) checkDirents() error {
-	return c.scan(keyDirent, func(key, value []byte) {
-		k, dir, ok := c.node(key, direntLen+1)
-		if !ok {
-			return
-		}
+	return c.scanTree(keyDirent, direntLen+1, func(ino vfs.Ino, key, value []byte) {
 		name := string(key[direntLen:])
-		where := fmt.Sprintf("%s, name %q", c.where(k), name)
+		where := fmt.Sprintf("%s, name %q", c.where(ino), name)
 		rec, err := vfs.DecodeDirent(value)
 		if err != nil {
 			c.problem(where, "%v", err)
@@ -294,11 +339,12 @@ func (c *checker) checkDirents() error {
 		if h := binary.BigEndian.Uint64(key[prefixLen:]); h != nameHash(name) {
 			c.problem(where, "has hash %x, not %x", h, nameHash(name))
 		}
+		dir := c.nodes[ino]
 		if dir == nil || dir.typ != vfs.TypeDir {
 			c.problem(where, "is in what is not a directory")
 			return
 		}
-		n := c.nodes[nodeKey{k.ws, rec.Ino}]
+		n := c.nodes[rec.Ino]
 		if n == nil || n.typ != rec.Type {
 			c.problem(where, "leads to inode %d of type %d, which is not there", rec.Ino, rec.Type)
 			return
@@ -306,7 +352,7 @@ func (c *checker) checkDirents() error {
 		n.names++
 		if n.typ == vfs.TypeDir {
 			dir.subdirs++
-			if n.parent != k.ino {
+			if n.parent != ino {
 				c.problem(where, "leads to a directory whose parent is %d", n.parent)
 			}
 		}
@@ -314,14 +360,13 @@ func (c *checker) checkDirents() error {
 }
 
 func (c *checker) checkXattrs() error {
-	return c.scan(keyXattr, func(key, value []byte) {
-		k, n, ok := c.node(key, prefixLen+1)
+	return c.scanTree(keyXattr, prefixLen+1, func(ino vfs.Ino, key, value []byte) {
+		n := c.nodes[ino]
 		switch {
-		case !ok:
 		case n == nil:
-			c.problem(c.where(k), "has an attribute but no record")
+			c.problem(c.where(ino), "has an attribute but no record")
 		case len(key)-prefixLen > vfs.MaxXattrName || len(value) > vfs.MaxXattrSize:
-			c.problem(c.where(k), "has an attribute that is too long")
+			c.problem(c.where(ino), "has an attribute that is too long")
 		default:
 			n.found++
 		}
@@ -329,64 +374,121 @@ func (c *checker) checkXattrs() error {
 }
 
 func (c *checker) checkAtimes() error {
-	return c.scan(keyAtime, func(key, value []byte) {
-		k, n, ok := c.node(key, prefixLen)
-		if !ok {
-			return
-		}
-		if _, err := uvarints(value, 1); err != nil || n == nil {
-			c.problem(c.where(k), "has an atime but no record, or one that does not decode")
+	return c.scanTree(keyAtime, prefixLen, func(ino vfs.Ino, _, value []byte) {
+		if _, err := uvarints(value, 1); err != nil || c.nodes[ino] == nil {
+			c.problem(c.where(ino), "has an atime but no record, or one that does not decode")
 		}
 	})
 }
 
 // checkLinks: link counts are the numbers of names, every inode has a name, and every directory hangs from the root.
 func (c *checker) checkLinks() error {
-	for id, name := range c.spaces {
-		if n := c.nodes[nodeKey{id, vfs.RootIno}]; n == nil || n.typ != vfs.TypeDir || n.parent != vfs.RootIno {
-			c.problem("workspace "+name, "has no root directory")
-		} else {
-			n.rooted = true
-		}
+	if n := c.nodes[vfs.RootIno]; n == nil || n.typ != vfs.TypeDir || n.parent != vfs.RootIno {
+		c.problem("workspace "+c.name, "has no root directory")
+	} else {
+		n.rooted = true
 	}
-	for k, n := range c.nodes {
+	for ino, n := range c.nodes {
 		want := n.names
 		if n.typ == vfs.TypeDir {
 			want = 2 + n.subdirs
-			if names := n.names; names > 1 || (names == 0) != (k.ino == vfs.RootIno) {
-				c.problem(c.where(k), "is a directory with %d names", names)
+			if names := n.names; names > 1 || (names == 0) != (ino == vfs.RootIno) {
+				c.problem(c.where(ino), "is a directory with %d names", names)
 			}
-			if !c.hangs(k) {
-				c.problem(c.where(k), "is a directory that does not hang from the root")
+			if !c.hangs(ino) {
+				c.problem(c.where(ino), "is a directory that does not hang from the root")
 			}
 		}
 		if n.nlink != want || want == 0 {
-			c.problem(c.where(k), "has link count %d, not %d", n.nlink, want)
+			c.problem(c.where(ino), "has link count %d, not %d", n.nlink, want)
 		}
 		if n.xattrs != n.found {
-			c.problem(c.where(k), "has %d attributes, not %d", n.found, n.xattrs)
+			c.problem(c.where(ino), "has %d attributes, not %d", n.found, n.xattrs)
 		}
 	}
 	return nil
 }
 
-// hangs follows a directory's parents to one that is known to hang from the root. More steps than directories are a
-// loop.
-func (c *checker) hangs(k nodeKey) bool {
+// hangs follows a directory's parents to one of which it is known whether it hangs from the root, or which it has come by:
+// that is a loop. All calls together take no more steps than there are directories.
+func (c *checker) hangs(ino vfs.Ino) (rooted bool) {
 	var path []*checkedNode
-	for steps := 0; steps <= len(c.nodes); steps++ {
-		n := c.nodes[k]
-		if n == nil || n.typ != vfs.TypeDir {
-			return false
+	for n := c.nodes[ino]; n != nil && n.typ == vfs.TypeDir && !n.lost; n = c.nodes[n.parent] {
+		if rooted = n.rooted; rooted {
+			break
 		}
-		if n.rooted {
-			for _, p := range path {
-				p.rooted = true
-			}
-			return true
-		}
+		n.lost = true
 		path = append(path, n)
-		k.ino = n.parent
 	}
-	return false
+	for _, n := range path {
+		n.rooted, n.lost = rooted, !rooted
+	}
+	return rooted
+}
+
+// checkStandings: the digest of a workspace that is replicated is that of its records, as far as the store still has what
+// has changed since it was written.
+func (c *checker) checkStandings() error {
+	for id, name := range c.spaces {
+		rec, err := c.r.standing(id)
+		switch {
+		case errors.Is(err, vfs.ErrNotExist):
+			continue
+		case err != nil:
+			c.problem("workspace "+name, "%v", err)
+			continue
+		}
+		at := c.store.readerSince(rec.at)
+		if at == nil {
+			continue
+		}
+		err = c.checkDigest(id, rec.standing, at)
+		at.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkDigest(id workspaceID, st standing, at *reader) error {
+	if err := st.follow(id, at, c.r, c.ctx.Err); err != nil {
+		return err
+	}
+	digest, err := c.r.digest(id, vfs.AllInos, c.ctx.Err)
+	if err == nil && digest != st.digest {
+		c.problem("workspace "+c.spaces[id], "has digest %v, and its records %v", st.digest, digest)
+	}
+	return err
+}
+
+// checkLeases: no number is leased twice, or not given out yet.
+func (c *checker) checkLeases() error {
+	var before vfs.InoRange
+	var ws workspaceID
+	return c.scan(keyLease, func(key, value []byte) {
+		l, err := decodeLease(key, value)
+		if err != nil {
+			c.problem(fmt.Sprintf("key %x", key), "%v", err)
+			return
+		}
+		id, _ := nodeOfKey(key)
+		if id != ws {
+			ws, before = id, vfs.InoRange{}
+		}
+		if l.First <= before.Last || l.Last >= c.store.peekIno() {
+			c.problem(fmt.Sprintf("workspace %d, lease of %d to %d", id, l.First, l.Last), "is of numbers that are leased already or not given out yet")
+		}
+		before = l.InoRange
+	})
+}
+
+// checkPushes: what is remembered of pushes is of revisions that are there.
+func (c *checker) checkPushes() error {
+	return c.scan(keyPush, func(key, value []byte) {
+		p, err := decodeAppliedPush(value)
+		if err != nil || len(key) != len(keyOfPush(0, vfs.PeerID{}, 0)) || p.prev > p.rev || p.rev > c.r.rev {
+			c.problem(fmt.Sprintf("key %x", key), "is no push: from %d to %d, %v", p.prev, p.rev, err)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
@@ -18,8 +19,11 @@ import (
 type request struct {
 	tree  *Workspace            // nil: all
 	ino   vfs.Ino               // of a file whose bytes must be in it, or zero
-	whole bool                  // all bytes must be in it
+	exact bool                  // in its record, and not in the journal
+	whole bool                  // all bytes must be in it: of the tree, or of all
 	edit  func(*revision) error // adds to the revision; its error fails this request only
+	push  *pushJob              // carried out alone; it answers by itself
+	began time.Time             // of a periodic commit: when its flush did
 	done  chan outcome
 	err   error // of edit
 }
@@ -44,6 +48,8 @@ type committer struct {
 	mu     sync.Mutex
 	queue  []request
 	armed  bool
+	due    time.Time // when the timer ends, while it is armed
+	rested time.Time // when feeds may have the next commit
 	closed bool
 }
 
@@ -62,10 +68,41 @@ func newCommitter(s *Store, every time.Duration) *committer {
 func (c *committer) soon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.armed && !c.closed {
-		c.armed = true
-		c.timer.Reset(c.every)
+	if !c.armed {
+		c.armLocked(time.Now().Add(c.every))
 	}
+}
+
+// hurry has the clock end early, because somebody waits for what has changed. Called with a tree's lock held.
+func (c *committer) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	due := now.Add(feedDelay)
+	if due.Before(c.rested) {
+		due = c.rested
+	}
+	if last := now.Add(c.every); last.Before(due) {
+		due = last
+	}
+	if !c.armed || due.Before(c.due) {
+		c.armLocked(due)
+	}
+}
+
+func (c *committer) armLocked(due time.Time) {
+	if !c.closed {
+		c.armed, c.due = true, due
+		c.timer.Reset(time.Until(due))
+	}
+}
+
+// rest puts the next commit for a feed off by a multiple of what one has taken that began at a time.
+func (c *committer) rest(began time.Time) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rested = now.Add(feedShare * now.Sub(began))
 }
 
 // now asks for a commit, unless one is asked for already.
@@ -91,11 +128,14 @@ func (c *committer) periodic() {
 		return
 	}
 	defer c.clock.Done()
+	began := time.Now()
 	c.store.flusher.flushDirty()
+	c.store.trimTables()
+	c.store.maps.trim()
 	c.mu.Lock()
 	c.armed = false // what is dirty from here on either is in this commit, or begins after its cut and calls soon
 	c.mu.Unlock()
-	c.enqueue(request{})
+	c.enqueue(request{began: began})
 }
 
 // enqueue reports whether the request will be answered.
@@ -113,19 +153,33 @@ func (c *committer) enqueue(r request) bool {
 	return true
 }
 
-// commit waits until what r asks for is durable, and returns the revision that holds it.
+// commit waits until what r asks for is durable, and returns the revision that holds it. When ctx ends, an edit either
+// has not begun and never does, or is waited for: it uses what its caller has.
 func (c *committer) commit(ctx context.Context, r request) (vfs.Rev, error) {
 	vfs.WillBlock(ctx)
 	r.done = make(chan outcome, 1)
+	var taken atomic.Bool // by who makes the edit, or by who no longer wants it
+	if edit := r.edit; edit != nil {
+		r.edit = func(v *revision) error {
+			if !taken.CompareAndSwap(false, true) {
+				return vfs.ErrInterrupted
+			}
+			return edit(v)
+		}
+	}
 	if !c.enqueue(r) {
 		return 0, vfs.ErrClosed
 	}
+	var o outcome
 	select {
-	case o := <-r.done:
-		return o.rev, o.err
+	case o = <-r.done:
 	case <-ctx.Done():
-		return 0, vfs.ErrInterrupted
+		if r.edit == nil || taken.CompareAndSwap(false, true) {
+			return 0, vfs.ErrInterrupted
+		}
+		o = <-r.done
 	}
+	return o.rev, o.err
 }
 
 // close answers what has been asked and ends. What is dirty then stays so: the store commits before it closes.
@@ -143,6 +197,10 @@ func (c *committer) run() {
 	defer close(c.ended)
 	for stopping := false; ; {
 		if batch := c.take(); len(batch) > 0 {
+			if batch[0].push != nil {
+				batch[0].push.run()
+				continue
+			}
 			rev, err := c.store.makeRevision(batch)
 			c.answer(batch, rev, err)
 			continue
@@ -159,18 +217,21 @@ func (c *committer) run() {
 }
 
 // take returns what the next revision is to answer. It has at most one edit, because each looks at the records of the
-// head to see what it may do.
+// head to see what it may do, or is a push, which has a revision of its own.
 func (c *committer) take() []request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	edited := false
 	n := slices.IndexFunc(c.queue, func(r request) bool {
-		second := edited && r.edit != nil
+		second := edited && r.edit != nil || r.push != nil
 		edited = edited || r.edit != nil
 		return second
 	})
-	if n < 0 {
+	switch n {
+	case -1:
 		n = len(c.queue)
+	case 0:
+		n = 1 // a push
 	}
 	batch := c.queue[:n:n]
 	c.queue = c.queue[n:]
@@ -180,6 +241,9 @@ func (c *committer) take() []request {
 func (c *committer) answer(batch []request, rev vfs.Rev, err error) {
 	waited := false
 	for _, r := range batch {
+		if !r.began.IsZero() {
+			c.rest(r.began)
+		}
 		if r.done != nil {
 			waited = true
 			r.done <- outcome{rev, cmp.Or(err, r.err)}
@@ -203,7 +267,24 @@ type revision struct {
 	index map[chunk.ID]pack.Loc
 	head  headRecord
 
+	push     *pushJob // that it is of, or nil
+	admitted bool     // there is room for it
+	forced   bool     // it is made for the index, also when nothing else is in it
+
+	kind     RevisionKind
+	of       workspaceID    // that it is about, when it changes none of its records
+	loaded   []revisionPart // of workspaces that were loaded
+	forked   []newFork
+	unforked []workspaceID
+	pins     []pin // revisions of workspaces that stay from this revision on, or no longer do
+
+	bases map[string][]byte // of replicas: keys of bases, to what is written there
+
 	promised int64 // what space has set aside for the records that are in it
+
+	start     vfs.Rev                 // of the window from this revision on, or zero when it stays
+	history   *historyRecord          // of the history from this revision on, or nil when it stays
+	standings map[*Workspace]standing // of the workspaces that are served, where they are another than before
 
 	// What the collector changes in the index.
 	moved   map[chunk.ID]pack.Loc
@@ -221,7 +302,9 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 	defer s.chunks.gate.RUnlock()
 	ctx := context.Background()
 	s.flushAhead(ctx, batch)
-	v := &revision{store: s, rev: s.head() + 1, promised: s.space.promised.Load(), moved: make(map[chunk.ID]pack.Loc)}
+	v := s.newRevision()
+	v.kind = kindOf(batch)
+	v.promised = s.space.promised.Load()
 	for _, w := range s.openWorkspaces() {
 		if c := w.makeCut(); c != nil {
 			v.cuts = append(v.cuts, c)
@@ -243,6 +326,12 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 	return s.head(), err
 }
 
+func (s *Store) newRevision() *revision {
+	return &revision{
+		store: s, rev: s.head() + 1, moved: make(map[chunk.ID]pack.Loc), standings: make(map[*Workspace]standing),
+	}
+}
+
 // flushAhead flushes what the cut will need before it is made, so that little is left to do after it. An error is that
 // of the request which needs the bytes.
 func (s *Store) flushAhead(ctx context.Context, batch []request) {
@@ -252,7 +341,11 @@ func (s *Store) flushAhead(ctx context.Context, batch []request) {
 		case r.tree != nil && r.whole:
 			r.err = r.tree.flushAll(ctx, r.tree.dirtyFiles())
 		case r.tree != nil && r.ino != 0:
-			r.err = r.tree.flushAll(ctx, r.tree.dirtyFile(r.ino))
+			r.err = r.tree.flushLarge(ctx, r.ino, r.exact)
+		case r.whole:
+			for _, w := range s.openWorkspaces() {
+				_ = w.flushAll(ctx, w.dirtyFiles()) // whoever needs the bytes gets the error again
+			}
 		}
 	}
 }
@@ -270,6 +363,16 @@ func (w *Workspace) flushAll(ctx context.Context, files []*inode) (err error) {
 	return err
 }
 
+// flushLarge flushes a file, unless it has so little that the journal will take it and may.
+func (w *Workspace) flushLarge(ctx context.Context, ino vfs.Ino, exact bool) error {
+	files := w.dirtyFile(ino)
+	if !exact && len(files) > 0 && files[0].file.wantsJournal() {
+		w.release(files[0])
+		return nil
+	}
+	return w.flushAll(ctx, files)
+}
+
 // dirtyFile returns the inode of a file, kept, if it may have dirty bytes.
 func (w *Workspace) dirtyFile(ino vfs.Ino) []*inode {
 	w.mu.Lock()
@@ -285,7 +388,7 @@ func (w *Workspace) dirtyFile(ino vfs.Ino) []*inode {
 func (v *revision) make(ctx context.Context, batch []request) error {
 	s := v.store
 	for i := range batch {
-		if edit := batch[i].edit; edit != nil {
+		if edit := batch[i].edit; edit != nil && batch[i].err == nil {
 			batch[i].err = edit(v)
 		}
 	}
@@ -301,42 +404,46 @@ func (v *revision) make(ctx context.Context, batch []request) error {
 		}
 	}
 	v.index = s.chunks.uncommitted()
-	if len(v.cuts) == 0 && len(v.kvs) == 0 && len(v.emptied) == 0 {
+	if len(v.cuts) == 0 && len(v.kvs) == 0 && len(v.emptied) == 0 && !v.forced {
 		s.space.written(v.promised) // by what did not happen in the end
 		return nil
 	}
-	return v.write()
+	return v.write(old)
 }
 
-// waitsFor says how many dirty bytes of each file a batch waits for: all that it was asked for, or that a rename has
-// moved; else, in a periodic commit, little, and in one for an fsync nothing but what goes into a record.
-func waitsFor(w *Workspace, batch []request) func(*snapshot) int64 {
+// waitsFor says what a batch needs of each file: all that it was asked for, or that a rename has moved; else, in a
+// periodic commit, little, and in one for an fsync nothing but what goes into a record.
+func waitsFor(w *Workspace, batch []request) func(*snapshot) need {
 	rest := int64(inlineDirty)
-	inos := make(map[vfs.Ino]bool)
+	inos, exact := make(map[vfs.Ino]bool), make(map[vfs.Ino]bool)
 	for _, r := range batch {
 		switch {
-		case r.tree == w && r.whole:
+		case r.whole && (r.tree == w || r.tree == nil):
 			rest = math.MaxInt64
 		case r.tree == nil:
 			rest = max(rest, lagLimit)
 		case r.tree == w:
 			inos[r.ino] = true
+			exact[r.ino] = exact[r.ino] || r.exact
 		}
 	}
-	return func(s *snapshot) int64 {
-		if s.urgent || inos[s.attr.Ino] {
-			return math.MaxInt64
+	return func(s *snapshot) need {
+		asked := inos[s.attr.Ino]
+		if s.urgent || asked {
+			return need{bytes: math.MaxInt64, journal: asked && !s.urgent && !exact[s.attr.Ino] && rest < math.MaxInt64}
 		}
-		return rest
+		return need{bytes: rest}
 	}
 }
 
 // write makes the revision durable: bytes first, then the names, then the head. Each step reaches the disk before the
-// next one begins.
-func (v *revision) write() error {
+// next one begins. old is a reader of the head.
+func (v *revision) write(old *reader) error {
 	s := v.store
-	if err := s.space.room(v.size()); err != nil {
-		return err
+	if !v.admitted {
+		if err := s.space.room(v.size()); err != nil {
+			return err
+		}
 	}
 	if err := s.hook("sync packs"); err != nil {
 		return err
@@ -352,22 +459,50 @@ func (v *revision) write() error {
 		delete(ends, p)
 	}
 	v.addIndex(ends)
+	if err := v.hide(old); err != nil {
+		return err
+	}
+	v.slideWindow()
+	v.slideHistory()
+	if err := v.forgetRevisions(old); err != nil {
+		return err
+	}
+	if err := v.sumUp(old); err != nil {
+		return err
+	}
+	if err := v.track(old); err != nil {
+		return err
+	}
+	if v.push != nil {
+		if err := v.push.remember(v); err != nil {
+			return err
+		}
+	}
+	v.addBases()
 	v.head = headRecord{rev: v.rev, ino: s.peekIno(), nextWS: s.peekWS()}
 	all := v.all()
 	if err := s.apply(uint64(v.rev), all, v.head); err != nil {
 		return err
 	}
 	s.space.committedRecords(all)
+	s.maps.committed()
 	if err := s.witness.write(v.rev); err != nil {
 		s.log.Warn("HEAD not written", "err", err)
 	}
 	s.packEnds = ends
 	s.space.written(v.promised)
-	s.publish(v.rev) // before its index leaves memory: somebody looks for a chunk in one or the other
+	v.publish() // before its index leaves memory: somebody looks for a chunk in one or the other
+	v.note(all)
+	for _, c := range v.cuts {
+		s.changed[c.tree.id] = v.rev
+	}
 	if v.rev%discardEvery == 0 {
 		s.letGoOld()
 	}
 	s.chunks.committed(v.index)
+	if v.push != nil {
+		v.push.committed()
+	}
 	return nil
 }
 
@@ -411,14 +546,10 @@ func (v *revision) addIndex(ends map[uint32]uint32) {
 // all returns everything that the revision writes, but the head.
 func (v *revision) all() []kv {
 	all := v.kvs
-	rec := revisionRecord{time: v.store.now()}
-	for i, c := range v.cuts {
+	for _, c := range v.cuts {
 		all = append(all, c.kvs...)
-		rec.records += c.records
-		if rec.ws = c.tree.id; i > 0 {
-			rec.ws = 0
-		}
 	}
+	rec := v.record()
 	return append(all, kv{key: keyOfRevision(v.rev), value: rec.encode()})
 }
 

@@ -33,7 +33,8 @@ func (s *Store) worthCompacting() bool {
 		s.space.recordsWritten.Load() >= max(removedWorth, s.tablesSize()/4)
 }
 
-// compactNow makes Badger drop the records that nobody needs, because space is needed. It takes seconds, and space for
+// compactNow makes Badger drop the records that nobody needs, because space is needed: those for mirrors that are behind,
+// too. It takes seconds, and space for
 // the tables that it writes before it removes the old ones.
 func (s *Store) compactNow(ctx context.Context) error {
 	s.collector.urgent.Lock()
@@ -44,6 +45,12 @@ func (s *Store) compactNow(ctx context.Context) error {
 	s.space.recordsRemoved.Store(0)
 	s.space.recordsWritten.Store(0)
 	if err := s.pushMemtable(ctx); err != nil {
+		return err
+	}
+	if err := s.closeWindow(ctx); err != nil {
+		return err
+	}
+	if _, err := s.shortenHistory(ctx, true); err != nil {
 		return err
 	}
 	s.letGoOld()
@@ -81,6 +88,13 @@ func (s *Store) pushMemtable(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err == nil {
+		// Badger sees at the next write only that its memory is full.
+		err = s.edit(ctx, func(v *revision) error {
+			v.forced = true
+			return nil
+		})
+	}
 	if err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func (w *Workspace) splice(ctx context.Context, n *inode, start, end uint64, ent
 	next := base{manifest: m.Splice(start, min(end, m.Size()), entries)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.roomFor(n, end) != nil {
+		return false // a copy of its bytes gets the error
+	}
 	w.touch(n)
 	// As when a layer of this generation has been flushed: a commit under way has made its cut before.
 	if cut := w.cutGen.Load(); f.savedGen < cut {
@@ -139,6 +142,7 @@ func (w *Workspace) splice(ctx context.Context, n *inode, start, end uint64, ent
 	f.flushed = dataPoint{base: next, size: f.size, mtime: now}
 	f.count()
 	n.attr.Size, n.attr.Blocks = f.size, f.blocks()
+	w.charge(n)
 	w.notify(ctx, vfs.Change{Kind: vfs.ChangeData, Ino: n.attr.Ino})
 	return true
 }

@@ -5,12 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
 // kv is a key to be written, or removed when the value is nil.
-type kv struct{ key, value []byte }
+type kv struct {
+	key, value []byte
+	hide       bool // removed, and what an origin has under the key is hidden
+}
 
 // cut is one workspace's part of a commit: everything that changed up to a moment, as it was at that moment.
 //
@@ -25,8 +29,9 @@ type cut struct {
 	kvs     []kv
 	records uint64
 
-	results map[*inode]dataState // what the records say of the files' bytes
-	lagging []*inode             // have bytes from before the cut that are not in it
+	results  map[*inode]dataState // what the records say of the files' bytes
+	lagging  []*inode             // have bytes from before the cut that are not in their records
+	journals []journalChange
 }
 
 // makeCut begins a cut, or returns nil when nothing has changed.
@@ -67,19 +72,20 @@ func (c *cut) captureSlice(slice []object) {
 	}
 }
 
-// settleData finds out, for every file of the cut, which state of its bytes the commit holds. need says how many dirty
-// bytes of a file it waits for: of a file with more, it takes what was flushed last.
-func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error {
+// settleData finds out, for every file of the cut, which state of its bytes the commit holds. needs says what it waits
+// for.
+func (c *cut) settleData(ctx context.Context, needs func(*snapshot) need) error {
 	for i := range c.inodes {
 		s := &c.inodes[i]
 		if s.gone || !s.n.regular() {
 			continue
 		}
-		d, exact, err := c.dataOf(ctx, s, need(s))
-		if errors.Is(err, vfs.ErrCorrupt) {
-			// Damage under one file's new bytes must not keep everything else from being committed.
+		d, exact, err := c.dataOf(ctx, s, needs(s))
+		if errors.Is(err, vfs.ErrCorrupt) || errors.Is(err, vfs.ErrInterrupted) && !s.urgent {
+			// Damage under one file's new bytes, or bytes there that a peer has and does not give us now, must not keep
+			// everything else from being committed. Who asked for this file has the error: see flushAhead.
 			c.tree.store.log.Error("bytes cannot be stored", "inode", s.attr.Ino, "err", err)
-			d, exact, err = c.dataOf(ctx, s, -1)
+			d, exact, err = c.dataOf(ctx, s, need{bytes: -1})
 		}
 		if err != nil {
 			return fmt.Errorf("inode %d: %w", s.attr.Ino, err)
@@ -92,8 +98,15 @@ func (c *cut) settleData(ctx context.Context, need func(*snapshot) int64) error 
 	return nil
 }
 
+// need is what a commit needs of a file: so many dirty bytes of it are waited for; of a file with more, what was flushed
+// last is taken.
+type need struct {
+	bytes   int64
+	journal bool // it will do if they are in the journal
+}
+
 // dataOf returns the state of a file's bytes that its record is to hold. exact says that it is the state at the cut.
-func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState, exact bool, err error) {
+func (c *cut) dataOf(ctx context.Context, s *snapshot, need need) (d dataState, exact bool, err error) {
 	f := s.file
 	loaded, wait := f.pending(c.gen)
 	if !loaded {
@@ -101,13 +114,22 @@ func (c *cut) dataOf(ctx context.Context, s *snapshot, need int64) (d dataState,
 		d.mtime = s.attr.Mtime
 		return d, true, nil
 	}
-	exact = wait <= need
+	exact = wait <= need.bytes
+	var p dataPoint
+	inJournal := false
+	if exact && need.journal {
+		p, inJournal = c.journal(s)
+		exact = !inJournal
+	}
 	if exact {
 		if err := c.tree.flush(ctx, s.n, f, c.gen); err != nil {
 			return dataState{}, false, err
 		}
 	}
-	p := f.pointAt(c.gen)
+	if !inJournal {
+		p = f.pointAt(c.gen)
+		c.prune(s, p)
+	}
 	body, err := c.tree.store.encodeBody(p.base, s.stored.tree)
 	if err != nil {
 		return dataState{}, false, err
@@ -166,6 +188,7 @@ func (c *cut) encode(r *reader) error {
 		c.records++
 		if s.gone {
 			c.kvs = append(c.kvs, kv{key: key})
+			c.prune(s, dataPoint{layer: math.MaxUint64})
 			if err := c.removeExtras(r, s); err != nil {
 				return err
 			}
@@ -199,6 +222,9 @@ func (c *cut) removeExtras(r *reader, s *snapshot) error {
 
 // finish marks what the cut has committed as clean. The store's head is the cut's revision already.
 func (c *cut) finish() {
+	for _, ch := range c.journals {
+		ch.apply()
+	}
 	w := c.tree
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,11 +248,11 @@ func (c *cut) finish() {
 		if n.gen == 0 && n.refs == 0 && d.body.Kind != vfs.BodyTree {
 			n.file = nil // quickly made again of what is stored; a tree's manifest is not
 		}
+		w.weigh(n)
 	}
 	w.cutGen.Store(0)
-	if w.cost > cacheCost {
-		w.evict()
-	}
+	w.tried = 0 // there is more that is clean
+	w.fit()
 }
 
 // undo makes everything of a cut that could not be committed dirty again.

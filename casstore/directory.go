@@ -65,8 +65,9 @@ func (e *dirent) committed(t *Workspace, clean bool) {
 	e.dir.dirty--
 	if e.ino == 0 {
 		e.persisted = false
-		e.dir.entries.Delete(e)
-		t.cost--
+		if _, there := e.dir.entries.Delete(e); there {
+			t.cost--
+		}
 	}
 }
 
@@ -82,8 +83,15 @@ func (d *directory) get(name string) (*dirent, bool) {
 	return e, true
 }
 
-// set makes name lead to a node, or nowhere when ino is zero, and marks the entry as changed.
+// setDirent makes name lead to a node, or nowhere when ino is zero, and marks the entry as changed.
 func (w *Workspace) setDirent(d *directory, name string, ino vfs.Ino, typ vfs.Type) {
+	e := w.changing(d, name)
+	w.touch(e)
+	e.ino, e.typ = ino, typ
+}
+
+// changing returns the entry of a name, which the caller is about to change and to mark.
+func (w *Workspace) changing(d *directory, name string) *dirent {
 	probe := &dirent{hash: nameHash(name), name: name}
 	e, ok := d.entries.Get(probe)
 	if !ok {
@@ -97,8 +105,7 @@ func (w *Workspace) setDirent(d *directory, name string, ino vfs.Ino, typ vfs.Ty
 	if e.gen == 0 {
 		d.dirty++
 	}
-	w.touch(e)
-	e.ino, e.typ = ino, typ
+	return e
 }
 
 // learn puts what the store says of a name into the cache; what is there already is newer.

@@ -27,10 +27,13 @@ type file struct {
 	base      base
 	flushed   dataPoint     // what base holds
 	frozen    []frozenLayer // those of buf, with what goes with them
+	layers    uint64        // how many have been frozen
 	liveGen   uint64        // the generation that the live layer belongs to
 	size      uint64        // bytes, with all layers
 	held      uint64        // bytes that are not in holes, about
 	mtime     vfs.Time      // of the last change of the bytes
+
+	journal journal
 
 	// saved is what base held when all layers up to the generation savedGen were in it and none after.
 	saved    dataPoint
@@ -42,13 +45,15 @@ type dataPoint struct {
 	base  base
 	size  uint64
 	mtime vfs.Time
+	layer uint64 // the number of the newest layer in base; zero when there has been none
 }
 
 type frozenLayer struct {
-	layer *writebuf.Layer
-	gen   uint64
-	size  uint64 // of the file when the layer was frozen
-	mtime vfs.Time
+	layer  *writebuf.Layer
+	number uint64 // of the file's layers, from 1 on: a generation may have several
+	gen    uint64
+	size   uint64 // of the file when the layer was frozen
+	mtime  vfs.Time
 }
 
 func newFile(pool *writebuf.Pool) *file { return &file{buf: writebuf.New(pool)} }
@@ -63,7 +68,8 @@ func (f *file) advance(gen uint64) {
 
 func (f *file) freeze() {
 	if l := f.buf.Freeze(); l != nil {
-		f.frozen = append(f.frozen, frozenLayer{layer: l, gen: f.liveGen, size: f.size, mtime: f.mtime})
+		f.layers++
+		f.frozen = append(f.frozen, frozenLayer{layer: l, number: f.layers, gen: f.liveGen, size: f.size, mtime: f.mtime})
 	}
 }
 
@@ -112,10 +118,11 @@ func (w *Workspace) acquire(ctx context.Context, ino vfs.Ino) (n *inode, err err
 		case !n.regular():
 			return vfs.ErrInvalid
 		}
+		n.refs++
 		if n.file == nil {
 			n.file = newFile(w.store.pool)
+			w.weigh(n)
 		}
-		n.refs++
 		return nil
 	})
 	if err != nil {
@@ -169,6 +176,7 @@ func (w *Workspace) load(ctx context.Context, n *inode) error {
 	if stored.body.Kind == vfs.BodyTree {
 		w.mu.Lock()
 		n.stored.tree = b.manifest
+		w.weigh(n)
 		w.mu.Unlock()
 	}
 	return nil
@@ -223,7 +231,7 @@ func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64
 	if err := w.store.pool.Admit(ctx, len(p)); err != nil {
 		return err
 	}
-	return w.edit(ctx, ino, func(n *inode, f *file) {
+	return w.edit(ctx, ino, off+uint64(len(p)), func(n *inode, f *file) {
 		if killPriv {
 			dropPriv(&n.attr)
 		}
@@ -241,11 +249,11 @@ func dropPriv(a *vfs.Attr) {
 	}
 }
 
-// edit changes the bytes of a file: change runs with both locks held, after the file has a live layer of this
+// edit changes the bytes of a file, which then has a size at least, if that is within the quota. change runs with both locks held, after the file has a live layer of this
 // generation, and sets the file's size; copy, if not nil, then runs with the file's lock alone. Whoever takes the layer needs
 // that lock, so a cut comes before all of it or after all of it.
 func (w *Workspace) edit(
-	ctx context.Context, ino vfs.Ino, change func(*inode, *file), copy func(*file),
+	ctx context.Context, ino vfs.Ino, size uint64, change func(*inode, *file), copy func(*file),
 ) error {
 	n, err := w.acquire(ctx, ino)
 	if err != nil {
@@ -255,7 +263,7 @@ func (w *Workspace) edit(
 	f := n.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := w.editLocked(ctx, n, change); err != nil {
+	if err := w.editLocked(ctx, n, size, change); err != nil {
 		return err
 	}
 	if copy != nil {
@@ -268,12 +276,15 @@ func (w *Workspace) edit(
 }
 
 // editLocked does the part of edit that needs the file's lock.
-func (w *Workspace) editLocked(ctx context.Context, n *inode, change func(*inode, *file)) error {
+func (w *Workspace) editLocked(ctx context.Context, n *inode, size uint64, change func(*inode, *file)) error {
 	f := n.file
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return vfs.ErrClosed
+	}
+	if err := w.roomFor(n, size); err != nil {
+		return err
 	}
 	f.advance(w.gen)
 	w.touch(n)
@@ -282,6 +293,7 @@ func (w *Workspace) editLocked(ctx context.Context, n *inode, change func(*inode
 	f.mtime = now
 	change(n, f)
 	n.attr.Size, n.attr.Blocks = f.size, f.blocks()
+	w.charge(n)
 	w.notify(ctx, vfs.Change{Kind: vfs.ChangeData, Ino: n.attr.Ino})
 	return nil
 }
@@ -314,7 +326,11 @@ func (w *Workspace) Allocate(ctx context.Context, ino vfs.Ino, mode vfs.AllocMod
 		err = w.store.space.admit(ctx, int(min(n, 1<<40)))
 	}
 	if err == nil {
-		err = w.edit(ctx, ino, func(_ *inode, f *file) { f.allocate(mode, off, off+n) }, nil)
+		size := uint64(0)
+		if mode&(vfs.AllocPunchHole|vfs.AllocKeepSize) == 0 {
+			size = off + n
+		}
+		err = w.edit(ctx, ino, size, func(_ *inode, f *file) { f.allocate(mode, off, off+n) }, nil)
 	}
 	return wrap(err, "allocate", ino, "")
 }
@@ -399,7 +415,7 @@ func (w *Workspace) setSize(ctx context.Context, ino vfs.Ino, set vfs.AttrSet) (
 	if set.Size > vfs.MaxFileSize {
 		return vfs.Attr{}, vfs.ErrTooBig
 	}
-	err = w.edit(ctx, ino, func(n *inode, f *file) {
+	err = w.edit(ctx, ino, set.Size, func(n *inode, f *file) {
 		if old := f.size; set.Size < old {
 			w.store.space.deleted(min(old-set.Size, n.attr.Blocks*512))
 		}

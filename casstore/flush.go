@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"io"
-	"math"
 	"runtime"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,50 +21,79 @@ func (w *Workspace) flush(ctx context.Context, n *inode, f *file, upTo uint64) e
 	f.flushing.Lock()
 	defer f.flushing.Unlock()
 	for {
-		b, l, ok := f.oldest(upTo)
-		if !ok {
+		b, run := f.oldest(upTo, w.cutGen.Load())
+		if len(run) == 0 {
 			return nil
 		}
-		next, err := w.store.merge(ctx, b, l)
+		next, err := w.store.mergeRun(ctx, b, run)
 		if err != nil {
 			return err
 		}
-		w.advanceBase(n, f, next, l)
+		w.advanceBase(n, f, next, run)
 	}
 }
 
-// oldest returns the file's base and the layer to take into it.
-func (f *file) oldest(upTo uint64) (base, frozenLayer, bool) {
+// oldest returns the file's base and the layers to take into it: the oldest, and what follows it as long as all of it is
+// small, so that many small writes that were made durable one by one are cut and stored once. A commit of the generation
+// cut needs the base as it was then, so layers of before and after do not go together.
+func (f *file) oldest(upTo, cut uint64) (b base, run []frozenLayer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.liveGen <= upTo {
 		f.freeze()
 	}
-	if f.discarded || len(f.frozen) == 0 || f.frozen[0].gen > upTo {
-		return base{}, frozenLayer{}, false
+	if f.discarded {
+		return base{}, nil
 	}
-	return f.base, f.frozen[0], true
+	bytes := int64(0)
+	for i, l := range f.frozen {
+		bytes += l.layer.Bytes()
+		if l.gen > upTo || i > 0 && (bytes > combineMost || (l.gen > cut) != (f.frozen[0].gen > cut)) {
+			break
+		}
+		run = append(run, l)
+	}
+	return f.base, run
 }
 
-// advanceBase puts the base that contains l in place. When l is of a later generation than the cut that is being
-// committed, the commit may still need the base before it.
-func (w *Workspace) advanceBase(n *inode, f *file, next base, l frozenLayer) {
+// advanceBase puts the base that contains a run of layers in place. When they are of a later generation than the cut
+// that is being committed, the commit may still need the base before them.
+func (w *Workspace) advanceBase(n *inode, f *file, next base, run []frozenLayer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.discarded {
 		return
 	}
-	if cut := w.cutGen.Load(); l.gen > cut && f.savedGen < cut {
+	last := run[len(run)-1]
+	if cut := w.cutGen.Load(); last.gen > cut && f.savedGen < cut {
 		f.saved, f.savedGen = f.flushed, cut
 	}
 	f.base = next
-	f.flushed = dataPoint{base: next, size: l.size, mtime: l.mtime}
-	f.buf.Drop(l.layer)
-	f.frozen = f.frozen[1:]
+	f.flushed = dataPoint{base: next, size: last.size, mtime: last.mtime, layer: last.number}
+	for _, l := range run {
+		f.buf.Drop(l.layer)
+	}
+	f.frozen = f.frozen[len(run):]
 	f.count()
 	w.mu.Lock()
 	n.attr.Blocks = f.blocks()
 	w.mu.Unlock()
+}
+
+// mergeRun returns the base that b becomes with a run of layers.
+func (s *Store) mergeRun(ctx context.Context, b base, run []frozenLayer) (base, error) {
+	last := run[len(run)-1]
+	if len(run) == 1 {
+		return s.merge(ctx, b, last.layer, last.size)
+	}
+	layers := make([]*writebuf.Layer, len(run))
+	for i, l := range run {
+		layers[i] = l.layer
+	}
+	all := writebuf.Combine(layers)
+	runtime.KeepAlive(run) // its bytes are another's when nobody has it any more
+	defer all.Release()
+	return s.merge(ctx, b, all, last.size)
 }
 
 // overlay is a layer over a base: what a file becomes.
@@ -79,19 +106,21 @@ type overlay struct {
 	size  uint64
 }
 
-// merge returns the base that b becomes with the layer l. It stores the chunks that are new.
-func (s *Store) merge(ctx context.Context, b base, l frozenLayer) (base, error) {
-	o := overlay{store: s, ctx: ctx, under: b, floor: min(l.layer.Floor(), b.size()), size: l.size}
-	l.layer.Extents(func(e writebuf.Extent) bool {
-		if e.Off < l.size {
-			e.Len = min(e.Len, l.size-e.Off)
+// merge returns the base that b becomes with the layer l, which leaves the file with a size. It stores the chunks that
+// are new.
+func (s *Store) merge(ctx context.Context, b base, l *writebuf.Layer, size uint64) (base, error) {
+	defer runtime.KeepAlive(l) // its bytes are used here, and are another's when nobody has it any more
+	o := overlay{store: s, ctx: ctx, under: b, floor: min(l.Floor(), b.size()), size: size}
+	l.Extents(func(e writebuf.Extent) bool {
+		if e.Off < size {
+			e.Len = min(e.Len, size-e.Off)
 			o.list = append(o.list, e)
 		}
 		return true
 	})
-	if l.size <= vfs.MaxInline {
-		inline := make([]byte, l.size)
-		if _, err := io.ReadFull(o.reader(0, l.size), inline); err != nil {
+	if size <= vfs.MaxInline {
+		inline := make([]byte, size)
+		if err := o.fill(inline, 0); err != nil {
 			return base{}, err
 		}
 		return base{inline: inline}, nil
@@ -155,15 +184,20 @@ func (o *overlay) regions() []region {
 	return merged
 }
 
-// widen extends a region to the bounds of the base's chunks, and over a neighbour that is short: so an append splits the
-// tail anew, and a file that is written in small pieces does not stay in small chunks.
+// widen extends a region to the bounds of the base's chunks, and over a neighbour that is short, so a file that is written
+// in small pieces does not stay in small chunks. When much is appended it extends it over the last chunk, which nothing but
+// the end of the file has cut: so where a large file is cut depends on what is in it, and not on when parts of it were
+// flushed, and the same bytes a little further on are the same chunks. When little is, that would store a chunk again for a
+// few bytes.
 func (o *overlay) widen(r region) region {
 	m := o.under.manifest
 	if p, ok := o.chunkAt(m, r.start); ok {
 		r.start = min(r.start, p.Start)
 	}
 	if r.start > 0 {
-		if p, ok := o.chunkAt(m, r.start-1); ok && p.Len < chunk.AvgSize {
+		p, ok := o.chunkAt(m, r.start-1)
+		more := p.End() == m.Size() && r.end-r.start >= chunk.AvgSize
+		if ok && (p.Len < chunk.AvgSize || more) {
 			r.start = p.Start
 		}
 	}
@@ -220,29 +254,79 @@ func (l *entryList) entries() []chunk.Entry {
 
 // splitRun cuts a run of data into chunks, and stores them by group.
 func (o *overlay) splitRun(ctx context.Context, run region, out *entryList, group *errgroup.Group) error {
-	sp := chunk.NewSplitter(o.reader(run.start, run.end))
-	defer sp.Close()
-	for {
-		piece, err := sp.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+	for at := run.start; at < run.end; {
+		c, err := o.cutOff(at, run.end)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			c.free()
 			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case allZero(piece):
-			out.add(chunk.HoleOf(uint64(len(piece))))
+		}
+		at += uint64(len(c.plain))
+		if allZero(c.plain) {
+			out.add(chunk.HoleOf(uint64(len(c.plain))))
+			c.free()
 			continue
 		}
-		e := out.add(chunk.Entry{Len: uint64(len(piece))})
-		plain := bytes.Clone(piece) // the splitter uses its buffer again
+		e := out.add(chunk.Entry{Len: uint64(len(c.plain))})
 		group.Go(func() error {
-			id, err := o.store.chunks.put(plain)
+			defer c.free()
+			id, err := o.store.chunks.put(c.plain)
 			e.ID = id
 			return err
 		})
 	}
+	return nil
+}
+
+// cutOff is the bytes of a chunk: in the slab of a layer when they lie in one, else gathered in a buffer.
+type cutOff struct {
+	plain  []byte
+	buffer *[chunk.MaxSize]byte // nil: none
+}
+
+// cutBuffers are used again. A flush has one for each chunk that is being stored, and one.
+var cutBuffers = sync.Pool{New: func() any { return new([chunk.MaxSize]byte) }}
+
+// room returns the n bytes behind the end of what has been gathered, or fewer: up to the largest chunk.
+func (c *cutOff) room(n uint64) []byte {
+	if c.buffer == nil {
+		c.buffer = cutBuffers.Get().(*[chunk.MaxSize]byte)
+		c.plain = c.buffer[:0]
+	}
+	rest := c.buffer[len(c.plain):]
+	return rest[:min(n, uint64(len(rest)))]
+}
+
+func (c *cutOff) free() {
+	if c.buffer != nil {
+		cutBuffers.Put(c.buffer)
+	}
+}
+
+// cutOff cuts off the chunk that begins at an offset, in a run of data that goes to end. It is to be freed, also after an
+// error.
+func (o *overlay) cutOff(at, end uint64) (c cutOff, err error) {
+	var cutter chunk.Cutter
+	for ends, k := false, 0; !ends && at < end; at += uint64(k) {
+		kind, n := o.at(at, end)
+		if kind == pieceLayer {
+			slab := o.slab(at, n)
+			if k, ends = cutter.Cut(slab); c.buffer == nil && (ends || at+n == end) {
+				return cutOff{plain: slab[:k]}, nil
+			}
+			copy(c.room(n), slab[:k])
+		} else {
+			part := c.room(n)
+			if err := o.fill(part, at); err != nil {
+				return c, err
+			}
+			k, ends = cutter.Cut(part)
+		}
+		c.plain = c.buffer[:len(c.plain)+k]
+	}
+	return c, nil
 }
 
 // allZero reports whether p is nothing but zeros. It compares p with itself shifted by one, which runs at memory speed.
@@ -316,34 +400,27 @@ func (o *overlay) extentAt(off uint64) int {
 	return i
 }
 
-// reader reads the bytes [start, end).
-func (o *overlay) reader(start, end uint64) io.Reader {
-	return &overlayReader{o: o, at: start, end: end}
+// slab returns the n bytes from off on, which a layer holds in one extent.
+func (o *overlay) slab(off, n uint64) []byte {
+	e := o.list[o.extentAt(off)]
+	return e.Data[off-e.Off:][:n]
 }
 
-type overlayReader struct {
-	o       *overlay
-	at, end uint64
-}
-
-// Read implements io.Reader.
-func (r *overlayReader) Read(p []byte) (int, error) {
-	if r.at >= r.end {
-		return 0, io.EOF
-	}
-	kind, n := r.o.at(r.at, r.end)
-	p = p[:min(n, uint64(len(p)), math.MaxInt32)]
-	switch kind {
-	case pieceHole:
-		clear(p)
-	case pieceLayer:
-		e := r.o.list[r.o.extentAt(r.at)]
-		copy(p, e.Data[r.at-e.Off:])
-	case pieceBase:
-		if err := r.o.store.readBase(r.o.ctx, r.o.under, p, r.at); err != nil {
-			return 0, err
+// fill fills p with the bytes from off on.
+func (o *overlay) fill(p []byte, off uint64) error {
+	for len(p) > 0 {
+		kind, n := o.at(off, off+uint64(len(p)))
+		switch kind {
+		case pieceHole:
+			clear(p[:n])
+		case pieceLayer:
+			copy(p, o.slab(off, n))
+		case pieceBase:
+			if err := o.store.readBase(o.ctx, o.under, p[:n], off); err != nil {
+				return err
+			}
 		}
+		p, off = p[n:], off+n
 	}
-	r.at += uint64(len(p))
-	return len(p), nil
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -70,7 +71,51 @@ func readExample(kind string, b []byte) (text string, again []byte, err error) {
 		return fmt.Sprintf("%s, created %d", r.name, r.created), r.encode(), err
 	case "revision":
 		r, err := decodeRevision(b)
-		return fmt.Sprintf("of workspace %d, %d records, at %d", r.ws, r.records, r.time), r.encode(), err
+		text := fmt.Sprintf("%v, at %d", r.kind, r.time)
+		for _, p := range r.parts {
+			text += fmt.Sprintf(", %d records of workspace %d", p.records, p.ws)
+		}
+		return text, r.encode(), err
+	case "history":
+		r, err := decodeHistory(b)
+		return fmt.Sprintf("%v, from revision %d", time.Duration(r.keep), r.start), r.encode(), err
+	case "fork":
+		r, err := decodeFork(b)
+		var text []string
+		for _, o := range r {
+			text = append(text, fmt.Sprintf("workspace %d at revision %d", o.ws, o.rev))
+		}
+		return "of " + strings.Join(text, ", "), r.encode(), err
+	case "merge":
+		r, err := decodeMerge(b)
+		return fmt.Sprintf("of revision %d, at %d", r.rev, r.at), r.encode(), err
+	case "snapshot":
+		r, err := decodeSnapshot(b)
+		return fmt.Sprintf("of revision %d, created %d: %s", r.rev, r.created, r.message), r.encode(), err
+	case "window":
+		v, err := uvarints(b, 1)
+		return fmt.Sprintf("from revision %d", v[0]), uvarint(v[0]), err
+	case "lease":
+		l, err := decodeLease(keyOfNode(keyLease, 1, 100), b)
+		return fmt.Sprintf("from %d to %d to %x", l.First, l.Last, l.peer), l.encode(), err
+	case "push":
+		p, err := decodeAppliedPush(b)
+		return fmt.Sprintf("%x, of sum %x…, from revision %d to %d, digest %v", p.id, p.sum[:4], p.prev, p.rev, p.digest),
+			p.encode(), err
+	case "standing":
+		r, err := decodeStanding(b)
+		return fmt.Sprintf("at %d: revision %d, none between %d and %d, digest %v", r.at, r.rev, r.floor, r.next, r.digest),
+			r.encode(), err
+	case "journal":
+		e, err := decodeEntry(b)
+		text := fmt.Sprintf("layer, size %d, at %d", e.size, e.mtime)
+		switch e.kind {
+		case entryData:
+			text = fmt.Sprintf("%d bytes at %d", e.n, e.off)
+		case entryZeros:
+			text = fmt.Sprintf("%d zeros at %d", e.n, e.off)
+		}
+		return text, e.encode(), err
 	case "end", "atime":
 		v, err := uvarints(b, 1)
 		if err != nil {

@@ -1,11 +1,13 @@
 package casstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/pack"
@@ -23,7 +25,8 @@ type GCReport struct {
 
 // collector frees what no revision that is kept refers to. It runs beside everything else:
 //
-//	mark    all chunks of the records at the head, of the files in memory, of what is not committed yet; and, from the
+//	mark    all chunks of the records at the head and at every revision that is kept, of the files in memory, of what is not committed yet, of peers that
+//	        have written them for a push to come; and, from the
 //	        start of the collection on, each chunk that is stored or found to be there already
 //	copy    what lives in a pack that is mostly dead goes to another pack
 //	commit  one revision moves the index of what was copied and removes that of what is dead
@@ -38,8 +41,16 @@ type collector struct {
 	kick  chan struct{} // buffered
 	wg    sync.WaitGroup
 
+	markings atomic.Uint64 // how many collections have begun to mark
+
+	headThen atomic.Uint64 // the head when the last one did
+
+	// passed is how many dead bytes the last collection has left in packs that would be worth emptying for want of space.
+	passed atomic.Uint64
+
 	urgent sync.Mutex // taken before mu by those who wait for space
 	mu     sync.Mutex // held by the one collection that runs
+	busy   atomic.Bool
 }
 
 func newCollector(s *Store) *collector {
@@ -55,7 +66,7 @@ func (c *collector) run() {
 	for {
 		select {
 		case <-c.kick:
-			if _, err := c.collect(c.ctx, gcDeadShare); err != nil && c.ctx.Err() == nil {
+			if _, err := c.collect(c.ctx, c.usual); err != nil && c.ctx.Err() == nil {
 				c.store.log.Warn("collection failed", "err", err)
 			}
 		case <-c.ctx.Done():
@@ -66,13 +77,21 @@ func (c *collector) run() {
 
 // hint starts a collection when enough has been deleted.
 func (c *collector) hint() {
-	if c.store.space.garbage.Load() < gcGarbage {
+	if !c.due() {
 		return
 	}
 	select {
 	case c.kick <- struct{}{}:
 	default:
 	}
+}
+
+// due reports whether a collection is worth it.
+func (c *collector) due() bool {
+	if c.store.replicas.any.Load() {
+		return c.store.overCache() > 0
+	}
+	return c.store.space.garbage.Load() >= gcGarbage || c.historyPassed()
 }
 
 func (c *collector) close() {
@@ -82,89 +101,150 @@ func (c *collector) close() {
 
 // GC collects now, and returns when it is done.
 func (s *Store) GC(ctx context.Context) (GCReport, error) {
-	report, err := s.collector.collect(ctx, gcDeadShare)
+	report, err := s.collector.collect(ctx, s.collector.usual)
 	if err != nil {
 		return report, fmt.Errorf("collect: %w", err)
 	}
 	return report, nil
 }
 
-// collectNow collects because space is needed: packs of which little is dead are worth it too.
-func (s *Store) collectNow(ctx context.Context) error {
+// mayFree reports whether a collection, or waiting for the one that runs, could make room.
+func (c *collector) mayFree() bool {
+	sp := c.store.space
+	return c.busy.Load() || sp.garbage.Load() > 0 || sp.inHistory.Load() > 0 || c.passed.Load() > 0 ||
+		c.store.replicas.any.Load()
+}
+
+// collectNow collects because space is needed for n bytes: packs of which little is dead are worth it too.
+func (s *Store) collectNow(ctx context.Context, n int) error {
 	s.collector.urgent.Lock()
 	defer s.collector.urgent.Unlock()
-	if s.space.garbage.Load() == 0 {
-		return nil // somebody else has just done it
+	s.collector.await()
+	if ok, err := s.space.ask(n); ok || err != nil || !s.collector.mayFree() {
+		return err // somebody else has just done it
 	}
-	_, err := s.collector.collect(ctx, gcDeadShare/5)
+	if _, err := s.shortenHistory(ctx, true); err != nil {
+		return err
+	}
+	s.space.inHistory.Store(0)
+	_, err := s.collector.collect(ctx, s.space.worthNow)
 	return err
 }
 
-// collect runs one collection. Packs of which at least share percent is dead are emptied.
-func (c *collector) collect(ctx context.Context, share uint64) (report GCReport, err error) {
+// await returns when no collection is running that was when it was called.
+func (c *collector) await() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+}
+
+// worthUnasked reports whether a pack is to be emptied by a collection that nobody waits for.
+func worthUnasked(p *weighed) bool { return p.deadShare() >= gcDeadShare }
+
+// usual is worthUnasked, but for a cache: there it is worth it while it is too large.
+func (c *collector) usual(p *weighed) bool {
+	return worthUnasked(p) && (!c.store.replicas.any.Load() || c.store.overCache() > 0)
+}
+
+// worthNow reports whether a pack is to be emptied because space is needed. The fewer bytes of a pack are dead, the more
+// is copied for each that is won, so those with very few are emptied only until there is room to go on with.
+func (sp *space) worthNow(p *weighed) bool {
+	if share := p.deadShare(); share >= gcUrgentShare || share < gcLeastShare {
+		return share >= gcUrgentShare
+	}
+	ok, err := sp.ask(spaceSlack)
+	return err == nil && !ok
+}
+
+// collect runs one collection, which empties the packs that are worth it.
+func (c *collector) collect(ctx context.Context, worth func(*weighed) bool) (report GCReport, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy.Store(true)
+	defer c.busy.Store(false)
 	s := c.store
 	// What has been deleted is garbage only when that is committed.
-	if _, err := s.committer.commit(ctx, request{}); err != nil {
+	if err := s.edit(ctx, func(v *revision) error {
+		v.forced = s.replicas.any.Load() // what was fetched is in an index in memory, where it counts as live
+		return nil
+	}); err != nil {
 		return report, err
 	}
 	s.space.garbage.Store(0)
 	if err := s.purgeRemoved(ctx); err != nil {
 		return report, err
 	}
+	c.headThen.Store(uint64(s.head()))
 	old, err := s.chunks.startMarking()
 	defer s.chunks.stopMarking()
 	if err != nil {
 		return report, mapError(err)
 	}
-	live, err := s.mark(ctx)
+	m, packs, err := s.markAndWeigh(ctx, old)
 	if err != nil {
 		return report, err
 	}
-	s.letGoOld()
-	packs, err := s.weigh(live, old)
-	if err != nil {
-		return report, err
-	}
-	for _, p := range packs {
-		report.Live += uint64(len(p.live))
-		report.Dead += uint64(len(p.dead))
+	err = c.emptyAll(ctx, m, packs, worth, &report)
+	return report, err
+}
+
+// emptyAll empties the packs that are worth it and whose copy fits, and remembers what it has passed over.
+func (c *collector) emptyAll(ctx context.Context, m *marked, packs []*weighed, worth func(*weighed) bool, report *GCReport) error {
+	var passed uint64
+	for i, p := range packs {
+		report.Live += p.liveChunks
+		report.Dead += p.deadChunks
 		if ctx.Err() != nil {
-			return report, vfs.ErrInterrupted
+			return vfs.ErrInterrupted
 		}
-		if p.total == 0 || p.deadBytes*100 < p.total*share {
-			continue
-		}
-		if ok, err := s.space.fitsCopy(p.total - p.deadBytes); !ok || err != nil {
-			if err != nil {
-				return report, err
+		if !worth(p) {
+			if p.deadShare() >= gcLeastShare {
+				passed += p.deadBytes
 			}
 			continue
 		}
-		moved, err := s.empty(ctx, p)
-		if err != nil {
-			return report, err
+		if ok, err := c.store.space.fitsCopy(p.total - p.deadBytes); err != nil {
+			return err
+		} else if !ok {
+			continue
 		}
+		if p.live == nil && p.dead == nil {
+			if err := c.store.list(m, packs[i:], worth); err != nil {
+				return err
+			}
+		}
+		moved, err := c.store.empty(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.live, p.dead = nil, nil
 		report.Moved += moved
 		report.Freed += p.total - moved
 		report.Removed++
 	}
-	return report, nil
+	c.passed.Store(passed)
+	return nil
 }
 
 // purgeRemoved removes the records of workspaces that have been removed, where a crash or an error has left some.
 func (s *Store) purgeRemoved(ctx context.Context) error {
+	ids := s.withRecords()  // before the lists, which then have them all, but for what has been removed
+	loads, err := s.loads() // before the other list, to which each of them goes when it is published
+	if err != nil {
+		return err
+	}
 	list, err := s.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[workspaceID]bool, len(list))
+	known := make(map[workspaceID]bool, len(list)+len(loads))
+	for _, id := range loads {
+		known[id] = true
+	}
 	for _, w := range list {
 		known[workspaceID(w.ID)] = true
 	}
-	for id := workspaceID(1); id < s.peekWS(); id++ {
-		if known[id] || !s.hasRecords(id) {
+	for _, id := range ids {
+		if known[id] {
 			continue
 		}
 		if err := s.purge(ctx, id); err != nil {
@@ -174,110 +254,36 @@ func (s *Store) purgeRemoved(ctx context.Context) error {
 	return nil
 }
 
+// withRecords returns the workspaces that have records of their own. It skips from one to the next.
+func (s *Store) withRecords() (ids []workspaceID) {
+	r := s.reader()
+	defer r.Close()
+	for _, kind := range inheritedKinds {
+		opt := badger.DefaultIteratorOptions
+		opt.PrefetchValues = false
+		opt.Prefix = []byte{kind}
+		it := r.txn.NewIterator(opt)
+		for it.Rewind(); it.Valid(); {
+			id := workspaceOfKey(it.Item().Key())
+			ids = append(ids, id)
+			it.Seek(keyOfNode(kind, id+1, 0))
+		}
+		it.Close()
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 func (s *Store) hasRecords(id workspaceID) (found bool) {
 	r := s.reader()
 	defer r.Close()
-	_ = r.scan(keyOfNode(keyInode, id, 0)[:9], nil, false, func(_, _ []byte) (bool, error) {
-		found = true
-		return false, nil
-	})
+	for _, kind := range inheritedKinds {
+		_ = r.scanOwn(keyOfNode(kind, id, 0)[:9], func(*badger.Item) (bool, error) {
+			found = true
+			return false, nil
+		})
+	}
 	return found
-}
-
-// mark returns all chunks that something refers to.
-func (s *Store) mark(ctx context.Context) (map[chunk.ID]struct{}, error) {
-	live := make(map[chunk.ID]struct{})
-	for id := range s.chunks.uncommitted() {
-		live[id] = struct{}{}
-	}
-	for _, w := range s.openWorkspaces() {
-		if err := w.markOpen(ctx, live); err != nil {
-			return nil, err
-		}
-	}
-	r := s.reader()
-	defer r.Close()
-	err := r.scan([]byte{keyInode}, nil, true, func(_, value []byte) (bool, error) {
-		rec, err := vfs.DecodeInode(value)
-		if err != nil {
-			return false, err
-		}
-		return ctx.Err() == nil, s.markBody(ctx, rec.Body, live)
-	})
-	if err == nil && ctx.Err() != nil {
-		err = vfs.ErrInterrupted
-	}
-	return live, err
-}
-
-func (s *Store) markBody(ctx context.Context, b vfs.Body, live map[chunk.ID]struct{}) error {
-	switch b.Kind {
-	case vfs.BodyExtents:
-		entries, err := decodeExtents(b.Data)
-		markEntries(entries, live)
-		return err
-	case vfs.BodyTree:
-		root, err := decodeRoot(b.Data)
-		if err != nil {
-			return err
-		}
-		get := func(id chunk.ID) ([]byte, error) { return s.chunks.get(ctx, id) }
-		return mapError(chunk.WalkTree(root, get, func(id chunk.ID, _ bool) error {
-			live[id] = struct{}{}
-			return nil
-		}))
-	}
-	return nil
-}
-
-func markEntries(entries []chunk.Entry, live map[chunk.ID]struct{}) {
-	for _, e := range entries {
-		if !e.Hole {
-			live[e.ID] = struct{}{}
-		}
-	}
-}
-
-// markOpen marks what the files in memory refer to, which need not be in any record.
-func (w *Workspace) markOpen(ctx context.Context, live map[chunk.ID]struct{}) error {
-	w.mu.Lock()
-	var files []*file
-	var stored []vfs.Body
-	for _, n := range w.inodes {
-		if n.file != nil {
-			files = append(files, n.file)
-		}
-		if n.gone {
-			stored = append(stored, n.stored.body) // in no record any more, and perhaps not loaded
-		}
-	}
-	w.mu.Unlock()
-	for _, f := range files {
-		f.mu.Lock()
-		bases := []base{f.base, f.flushed.base, f.saved.base}
-		f.mu.Unlock()
-		for _, b := range bases {
-			markEntries(b.manifest.Entries(), live)
-		}
-	}
-	for _, b := range stored {
-		if err := w.store.markBody(ctx, b, live); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// weighed is a pack and what in it is live and dead.
-type weighed struct {
-	id               uint32
-	live, dead       []indexed
-	total, deadBytes uint64
-}
-
-type indexed struct {
-	id  chunk.ID
-	loc pack.Loc
 }
 
 // fitsCopy reports whether n bytes of a pack that is to be emptied can be copied. They come out of the reserve when the
@@ -285,41 +291,6 @@ type indexed struct {
 func (sp *space) fitsCopy(n uint64) (bool, error) {
 	free, err := sp.free()
 	return free >= int64(n)+int64(sp.reserve)/2, err
-}
-
-// weigh sorts the index by pack, as far as the packs are among old, those with the fewest live bytes first: on a full
-// disk each makes room to empty the next. What is not in the index any more is dead weight: a pack's total is its
-// file's size.
-func (s *Store) weigh(live map[chunk.ID]struct{}, old []pack.Info) ([]*weighed, error) {
-	byID := make(map[uint32]*weighed, len(old))
-	list := make([]*weighed, 0, len(old))
-	for _, p := range old {
-		w := &weighed{id: p.ID, total: uint64(p.Size), deadBytes: uint64(p.Size)}
-		byID[p.ID] = w
-		list = append(list, w)
-	}
-	r := s.reader()
-	defer r.Close()
-	err := r.scan([]byte{keyChunk}, nil, true, func(key, value []byte) (bool, error) {
-		loc, err := decodeLoc(value)
-		if err != nil {
-			return false, err
-		}
-		w := byID[loc.Pack]
-		if w == nil {
-			return true, nil
-		}
-		e := indexed{id: chunk.ID(key[1:]), loc: loc}
-		if _, ok := live[e.id]; ok {
-			w.live = append(w.live, e)
-			w.deadBytes -= min(w.deadBytes, uint64(loc.Len))
-		} else {
-			w.dead = append(w.dead, e)
-		}
-		return true, nil
-	})
-	slices.SortFunc(list, func(a, b *weighed) int { return cmp.Compare(a.total-a.deadBytes, b.total-b.deadBytes) })
-	return list, err
 }
 
 // empty moves what lives in a pack to another one, and removes it. It returns how many bytes it has moved.
@@ -383,7 +354,8 @@ func (c *chunks) startMarking() ([]pack.Info, error) {
 	defer c.gate.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.marked = make(map[chunk.ID]struct{})
+	c.marked = make(idSet)
+	c.store.collector.markings.Add(1)
 	if err := c.store.packs.Seal(); err != nil {
 		return nil, err
 	}
@@ -407,7 +379,7 @@ func (c *chunks) condemn(dead []indexed) (alive []indexed) {
 	defer c.mu.Unlock()
 	c.condemned = make(map[chunk.ID]struct{}, len(dead))
 	for _, e := range dead {
-		if _, ok := c.marked[e.id]; ok {
+		if c.marked.has(e.id) {
 			alive = append(alive, e)
 		} else {
 			c.condemned[e.id] = struct{}{}

@@ -37,6 +37,9 @@ type inode struct {
 	persisted bool // has a record in the store, or will when the commit under way is done
 	atimeSet  bool // the atime is not the btime, and has a record of its own
 	refs      int  // operations under way outside the tree's lock
+	counted   bool // in the workspace's quota, with charged bytes, if that has one
+	charged   int64
+	weight    int // that the cache is charged, zero while it does not have the inode
 
 	// stored is a regular file's data as its record in the store has it.
 	stored dataState
@@ -94,6 +97,16 @@ func (n *inode) committed(t *Workspace, clean bool) {
 	}
 }
 
+// units is what an inode takes in memory, without its entries, in units of costUnit.
+func (n *inode) units() int {
+	const fileCost, entryCost = 512, 64
+	size := len(n.stored.body.Data) + len(n.target) + entryCost*n.stored.tree.Len()
+	if n.file != nil {
+		size += fileCost
+	}
+	return 1 + (size+costUnit/2)/costUnit
+}
+
 func (n *inode) regular() bool { return n.attr.Type == vfs.TypeRegular }
 
 // newInode returns an inode of the live tree that no name leads to yet.
@@ -101,7 +114,7 @@ func (w *Workspace) newInode(t vfs.Type, v vfs.NewNode, dir *inode) *inode {
 	now := w.now()
 	n := &inode{
 		attr: vfs.Attr{
-			Ino: w.store.nextIno(), Type: t, Mode: v.Mode & vfs.ModeMask, Nlink: 1, UID: v.UID, GID: v.GID,
+			Ino: w.number(), Type: t, Mode: v.Mode & vfs.ModeMask, Nlink: 1, UID: v.UID, GID: v.GID,
 			Atime: now, Mtime: now, Ctime: now,
 		},
 		btime:  now,
@@ -129,10 +142,7 @@ func (w *Workspace) newInode(t vfs.Type, v vfs.NewNode, dir *inode) *inode {
 // inodeOf makes an inode of its record.
 func (w *Workspace) inodeOf(ino vfs.Ino, r vfs.InodeRecord) *inode {
 	n := &inode{
-		attr: vfs.Attr{
-			Ino: ino, Type: r.Type, Mode: r.Mode, Nlink: r.Nlink, UID: r.UID, GID: r.GID, Rdev: r.Rdev, Size: r.Size,
-			Atime: r.Btime, Mtime: r.Mtime, Ctime: r.Ctime, Parent: r.Parent,
-		},
+		attr:      attrOf(ino, r),
 		btime:     r.Btime,
 		persisted: true,
 		nxattrs:   r.Xattrs,
@@ -143,13 +153,24 @@ func (w *Workspace) inodeOf(ino vfs.Ino, r vfs.InodeRecord) *inode {
 	switch r.Type {
 	case vfs.TypeRegular:
 		n.stored = dataState{body: r.Body, size: r.Size, mtime: r.Mtime}
-		n.attr.Blocks = blocksOfBody(r.Body, r.Size)
 	case vfs.TypeDir:
 		n.dir = newDirectory(n, false)
 	case vfs.TypeSymlink:
 		n.target = string(r.Body.Data)
 	}
 	return n
+}
+
+// attrOf is what the record of an inode says of it. The atime may have a record of its own.
+func attrOf(ino vfs.Ino, r vfs.InodeRecord) vfs.Attr {
+	a := vfs.Attr{
+		Ino: ino, Type: r.Type, Mode: r.Mode, Nlink: r.Nlink, UID: r.UID, GID: r.GID, Rdev: r.Rdev, Size: r.Size,
+		Atime: r.Btime, Mtime: r.Mtime, Ctime: r.Ctime, Parent: r.Parent,
+	}
+	if r.Type == vfs.TypeRegular {
+		a.Blocks = blocksOfBody(r.Body, r.Size)
+	}
+	return a
 }
 
 // record is the snapshot's record with the data of d, for a regular file.

@@ -63,31 +63,36 @@ func (w *Workspace) ReadDir(ctx context.Context, dir vfs.Ino, after vfs.Offset, 
 // list returns the next entries after an offset, at least one unless it returns the last of them.
 func (w *Workspace) list(ctx context.Context, dir vfs.Ino, after vfs.Offset) (batch []vfs.Dirent, last bool, err error) {
 	at := placeAfter(after)
-	var complete bool
+	var kept *inode // so that it stays in memory while the store is read
 	err = w.do(ctx, func() error {
 		d, err := w.directory(dir)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.gone {
-			last, complete = true, true
-			return nil
-		}
-		if complete = d.dir.complete; complete {
+		case d.gone:
+			last = true
+		case d.dir.complete:
 			batch, last = d.dir.list(at)
+		default:
+			kept = d
+			d.refs++
 		}
 		return nil
 	})
-	if err != nil || complete {
+	if err != nil || kept == nil {
 		return batch, last, err
 	}
+	defer w.release(kept)
 	vfs.WillBlock(ctx)
+	if err := w.ensure(ctx, &miss{ino: dir, list: true}); err != nil {
+		return nil, false, err
+	}
 	limit := dirBatch
 	if after < vfs.FirstOffset {
 		limit = dirLoad
 	}
 	for {
-		batch, last, ok, err := w.listStored(dir, at, limit)
+		batch, last, ok, err := w.listStored(kept, at, limit)
 		if err != nil || ctx.Err() != nil {
 			return nil, false, firstOf(err, ctx)
 		}
@@ -127,17 +132,16 @@ func (d *directory) list(at place) (batch []vfs.Dirent, last bool) {
 // listStored returns the next entries of a directory of which not all is in memory, from up to limit entries of the
 // store with those in memory laid over them. ok is false when a commit came between. A listing that begins at the start
 // and reaches the end leaves the directory complete.
-func (w *Workspace) listStored(dir vfs.Ino, at place, limit int) (batch []vfs.Dirent, last, ok bool, err error) {
+func (w *Workspace) listStored(n *inode, at place, limit int) (batch []vfs.Dirent, last, ok bool, err error) {
 	r := w.store.reader()
 	defer r.Close()
-	stored, last, err := r.dirents(w.id, dir, at.hash, limit)
+	stored, last, err := r.dirents(w.id, n.attr.Ino, at.hash, limit)
 	if err != nil {
 		return nil, false, false, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := w.inodes[dir]
-	if w.store.head() != r.rev || n == nil || n.dir == nil {
+	if w.store.head() != r.rev {
 		return nil, false, false, nil
 	}
 	l := lister{at: at}

@@ -64,26 +64,67 @@ func decodeHead(b []byte) (headRecord, error) {
 	return headRecord{rev: vfs.Rev(v[0]), ino: vfs.Ino(v[1]), nextWS: workspaceID(v[2])}, nil
 }
 
-// revisionRecord says what a revision was. Layout: time varint | workspace | records, uvarints. The workspace is zero
-// when a revision touched several.
+// revisionRecord says what a revision was. Layout: time varint | workspace | records | kind, uvarints; then workspace and
+// records again for each workspace more. Without any workspace both are zero.
 type revisionRecord struct {
-	time    vfs.Time
+	time  vfs.Time
+	kind  RevisionKind
+	parts []revisionPart
+}
+
+// revisionPart is how many records of a workspace a revision has written or removed: inodes, dirents and attributes.
+type revisionPart struct {
 	ws      workspaceID
-	records uint64 // inodes, dirents and attributes written or removed
+	records uint64
 }
 
 func (r revisionRecord) encode() []byte {
+	parts := r.parts
+	if len(parts) == 0 {
+		parts = []revisionPart{{}}
+	}
 	b := binary.AppendVarint(nil, int64(r.time))
-	b = binary.AppendUvarint(b, uint64(r.ws))
-	return binary.AppendUvarint(b, r.records)
+	for i, p := range parts {
+		b = binary.AppendUvarint(b, uint64(p.ws))
+		b = binary.AppendUvarint(b, p.records)
+		if i == 0 {
+			b = binary.AppendUvarint(b, uint64(r.kind))
+		}
+	}
+	return b
 }
 
-func decodeRevision(b []byte) (revisionRecord, error) {
-	v, err := uvarints(b, 3)
-	if err != nil {
-		return revisionRecord{}, fmt.Errorf("revision record: %w", err)
+func decodeRevision(b []byte) (r revisionRecord, err error) {
+	v, err := allUvarints(b)
+	if err == nil && (len(v) < 4 || len(v)%2 != 0) {
+		err = vfs.ErrCorrupt
 	}
-	return revisionRecord{time: unzigzag(v[0]), ws: workspaceID(v[1]), records: v[2]}, nil
+	if err != nil {
+		return r, fmt.Errorf("revision record %x: %w", b, err)
+	}
+	r.time, r.kind = unzigzag(v[0]), RevisionKind(v[3])
+	parts := append([]uint64{v[1], v[2]}, v[4:]...)
+	if len(v) == 4 && v[1] == 0 && v[2] == 0 {
+		parts = nil
+	}
+	for i := 0; i < len(parts); i += 2 {
+		if parts[i] == 0 {
+			err = vfs.ErrCorrupt
+		}
+		r.parts = append(r.parts, revisionPart{workspaceID(parts[i]), parts[i+1]})
+	}
+	if err != nil || uint64(r.kind) != v[3] {
+		return r, fmt.Errorf("revision record %x: %w", b, vfs.ErrCorrupt)
+	}
+	return r, nil
+}
+
+// records is how many records a revision has of all workspaces.
+func (r revisionRecord) records() (n uint64) {
+	for _, p := range r.parts {
+		n += p.records
+	}
+	return n
 }
 
 // workspaceRecord is a workspace's entry in the store. Layout: created varint | name, to the end.
@@ -97,11 +138,11 @@ func (r workspaceRecord) encode() []byte {
 }
 
 func decodeWorkspace(b []byte) (workspaceRecord, error) {
-	created, n := binary.Varint(b)
-	if n <= 0 || checkWorkspaceName(string(b[n:])) != nil {
+	created, name, err := cutUvarint(b)
+	if err != nil || checkWorkspaceName(string(name)) != nil {
 		return workspaceRecord{}, fmt.Errorf("workspace record %x: %w", b, vfs.ErrCorrupt)
 	}
-	return workspaceRecord{created: vfs.Time(created), name: string(b[n:])}, nil
+	return workspaceRecord{created: unzigzag(created), name: string(name)}, nil
 }
 
 // checkWorkspaceName returns nil when name may be a workspace's: a name of a file without '@' and ':', which part a
@@ -121,18 +162,36 @@ func checkWorkspaceName(name string) error {
 	return nil
 }
 
+// cutUvarint takes a minimal uvarint off the front of b.
+func cutUvarint(b []byte) (v uint64, rest []byte, err error) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 || n > 1 && b[n-1] == 0 {
+		return 0, nil, vfs.ErrCorrupt
+	}
+	return v, b[n:], nil
+}
+
 // uvarints decodes exactly n minimal uvarints.
 func uvarints(b []byte, n int) ([]uint64, error) {
-	out := make([]uint64, 0, n)
-	for rest := b; len(out) < n; {
-		v, k := binary.Uvarint(rest)
-		if k <= 0 || (k > 1 && rest[k-1] == 0) {
-			return nil, fmt.Errorf("%x: %w", b, vfs.ErrCorrupt)
+	v, err := allUvarints(b)
+	if err == nil && len(v) != n {
+		err = fmt.Errorf("%x: %w", b, vfs.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// allUvarints decodes minimal uvarints, as many as there are.
+func allUvarints(b []byte) ([]uint64, error) {
+	out := make([]uint64, 0, 4)
+	for rest := b; len(rest) > 0; {
+		v, after, err := cutUvarint(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%x: %w", b, err)
 		}
-		out, rest = append(out, v), rest[k:]
-		if len(out) == n && len(rest) > 0 {
-			return nil, fmt.Errorf("%x: %w", b, vfs.ErrCorrupt)
-		}
+		out, rest = append(out, v), after
 	}
 	return out, nil
 }

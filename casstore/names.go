@@ -70,6 +70,12 @@ func (w *Workspace) make(
 	}
 	err = w.change(ctx, 2*recordCost+len(target), func() error {
 		d, err := w.vacant(dir, name)
+		if err == nil {
+			err = w.roomForInode()
+		}
+		if err == nil {
+			err = w.needNumber()
+		}
 		if err != nil {
 			return err
 		}
@@ -77,7 +83,7 @@ func (w *Workspace) make(
 		n.target = target
 		n.attr.Size = uint64(len(target))
 		w.touch(n)
-		w.insert(n)
+		w.insertNew(n)
 		w.touch(d)
 		if t == vfs.TypeDir {
 			d.attr.Nlink++

@@ -28,11 +28,14 @@ const randomRuns = 2
 // TestRandom runs random operations beside a model in memory, with commits, flushes, collections, evictions and
 // reopenings between them.
 func TestRandom(t *testing.T) {
-	for range randomRuns {
+	for i := range randomRuns {
 		seed := vfstest.Seed(t)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir := t.TempDir()
 			o := Options{Create: true, packSize: 1 << 20, BufferBytes: 4 << 20}
+			if i%2 == 1 {
+				o.cacheCost = 10 // next to nothing stays from one operation to the next
+			}
 			s, err := Open(dir, o)
 			if err != nil {
 				t.Fatal(err)

@@ -17,26 +17,35 @@ import (
 type reader struct {
 	store *Store
 	rev   vfs.Rev
+	pin   vfs.Rev // the revision from which on Badger keeps everything for it: rev, or an earlier one
 	txn   *badger.Txn
+
+	known *knownOrigins // or nil
+}
+
+// knownOrigins are those of a workspace which the store need not know any more, because it was removed.
+type knownOrigins struct {
+	ws      workspaceID
+	origins []origin
 }
 
 // reader returns a reader of the newest revision. The caller closes it.
 func (s *Store) reader() *reader {
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
-	return s.readerLocked(s.head())
+	return s.readerLocked(s.head(), s.head())
 }
 
 // readerAt returns a reader of a revision, which nobody may be about to let go.
 func (s *Store) readerAt(rev vfs.Rev) *reader {
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
-	return s.readerLocked(rev)
+	return s.readerLocked(rev, rev)
 }
 
-func (s *Store) readerLocked(rev vfs.Rev) *reader {
-	s.reading.open[rev]++
-	return &reader{store: s, rev: rev, txn: s.db.NewTransactionAt(uint64(rev), false)}
+func (s *Store) readerLocked(rev, pin vfs.Rev) *reader {
+	s.reading.open[pin]++
+	return &reader{store: s, rev: rev, pin: pin, txn: s.db.NewTransactionAt(uint64(rev), false)}
 }
 
 // Close lets go of the revision.
@@ -45,25 +54,48 @@ func (r *reader) Close() {
 	s := r.store
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
-	if n := s.reading.open[r.rev]; n > 1 {
-		s.reading.open[r.rev] = n - 1
+	if n := s.reading.open[r.pin]; n > 1 {
+		s.reading.open[r.pin] = n - 1
 	} else {
-		delete(s.reading.open, r.rev)
+		delete(s.reading.open, r.pin)
 	}
+}
+
+// as has the reader see a workspace with its origins also when it was removed. It returns the reader.
+func (r *reader) as(ws workspaceID, origins []origin) *reader {
+	r.known = &knownOrigins{ws, origins}
+	return r
+}
+
+// originsOf returns where a workspace's records are, beside its own.
+func (r *reader) originsOf(ws workspaceID) []origin {
+	if r.known != nil && r.known.ws == ws {
+		return r.known.origins
+	}
+	return r.store.origins(ws)
 }
 
 // reading knows which revisions are being read. Badger by itself keeps for a reader only the tables that were there
 // when an iterator began; each look-up and each further scan sees the tables of its moment.
 type reading struct {
-	mu   sync.Mutex
-	open map[vfs.Rev]int // how many readers each has
+	mu    sync.Mutex
+	open  map[vfs.Rev]int // how many readers each has
+	start vfs.Rev         // of the window, or zero when there is none
+	kept  vfs.Rev         // of the history, or zero when none is kept
+	keep  vfs.Time        // how long it is to be kept
+	pins  pins
 }
 
-// letGoOld lets Badger drop, in compactions to come, what no reader sees and the newest revision does not hold.
+// letGoOld lets Badger drop, in compactions to come, what no reader sees and no revision from the window's start on holds.
 func (s *Store) letGoOld() {
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
 	low := s.head()
+	for _, start := range [...]vfs.Rev{s.reading.start, s.reading.kept, s.reading.pins.lowest()} {
+		if start > 0 {
+			low = min(low, start)
+		}
+	}
 	for rev := range s.reading.open {
 		low = min(low, rev)
 	}
@@ -72,9 +104,17 @@ func (s *Store) letGoOld() {
 
 // get calls decode with the value of a key, which is valid until decode returns. ErrNotExist when there is none.
 func (r *reader) get(key []byte, decode func([]byte) error) error {
+	r.store.maps.read()
 	item, err := r.txn.Get(key)
-	if err == nil {
+	switch {
+	case err == nil && isWhiteout(item):
+		return vfs.ErrNotExist
+	case err == nil:
 		err = item.Value(decode)
+	case errors.Is(err, badger.ErrKeyNotFound):
+		if origins := r.inherited(key); origins != nil {
+			return r.getFrom(origins, key, decode)
+		}
 	}
 	return badgerError(err, key)
 }
@@ -176,29 +216,56 @@ func (r *reader) dirents(ws workspaceID, dir vfs.Ino, hash uint64, limit int) (o
 }
 
 // scan calls fn for the keys of a prefix in order, from a key on when from is not nil, until it returns false. Key and
-// value are valid until fn returns; the value is nil unless values is set.
+// value are valid until fn returns; the value is nil unless values is set. Of a fork it sees the tree: keys of its origins
+// come as its own.
 func (r *reader) scan(prefix, from []byte, values bool, fn func(key, value []byte) (bool, error)) error {
 	opt := badger.DefaultIteratorOptions
 	opt.Prefix = prefix
 	opt.PrefetchValues = false // values lie with their keys; prefetching only adds goroutines
-	it := r.txn.NewIterator(opt)
+	it := r.iterator(opt)
 	defer it.Close()
+	_, several := it.(*lineageIterator)
+	var own []byte
 	if from == nil {
 		from = prefix
 	}
 	for it.Seek(from); it.Valid(); it.Next() {
+		r.store.maps.read()
 		item := it.Item()
+		key := item.Key()
+		if several {
+			own = append(append(own[:0], prefix[:9]...), key[9:]...)
+			key = own
+		}
 		more, err := true, error(nil)
-		if values {
+		switch {
+		case isWhiteout(item):
+		case values:
 			err = badgerError(item.Value(func(v []byte) error {
-				more, err = fn(item.Key(), v)
+				more, err = fn(key, v)
 				return err
-			}), item.Key())
-		} else {
-			more, err = fn(item.Key(), nil)
+			}), key)
+		default:
+			more, err = fn(key, nil)
 		}
 		if err != nil || !more {
 			return err
+		}
+	}
+	return nil
+}
+
+// scanOwn calls fn for the keys of a prefix that the store itself has, whiteouts too, until it returns false.
+func (r *reader) scanOwn(prefix []byte, fn func(*badger.Item) (bool, error)) error {
+	opt := badger.DefaultIteratorOptions
+	opt.Prefix = prefix
+	opt.PrefetchValues = false
+	it := r.txn.NewIterator(opt)
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		r.store.maps.read()
+		if more, err := fn(it.Item()); err != nil || !more {
+			return badgerError(err, it.Item().Key())
 		}
 	}
 	return nil

@@ -36,12 +36,15 @@ func (s *Store) recover() error {
 	s.nextWS.Store(uint64(head.nextWS))
 	r := s.readerAt(head.rev)
 	defer r.Close()
-	s.packEnds, err = r.packEnds()
-	return err
+	if s.packEnds, err = r.packEnds(); err != nil {
+		return err
+	}
+	return errors.Join(s.recoverForks(r), s.recoverPins(r), s.recoverWindows(r))
 }
 
 // putBack closes Badger and leaves its logs as they were found.
 func (s *Store) putBack() error {
+	s.maps.close()
 	err := s.db.Close()
 	s.db = nil
 	return errors.Join(err, s.witness.restoreLogs(), s.witness.forgetLogs())
@@ -88,12 +91,16 @@ func (s *Store) undoTorn(head headRecord, top vfs.Rev) (headRecord, error) {
 	kvs := make([]kv, 0, len(torn))
 	for _, key := range torn {
 		e := kv{key: key}
-		err := old.get(key, func(v []byte) error {
-			e.value = append([]byte{}, v...)
-			return nil
-		})
-		if err != nil && !errors.Is(err, vfs.ErrNotExist) {
-			return head, err
+		item, err := old.txn.Get(key)
+		if err == nil {
+			e.hide = isWhiteout(item)
+			err = item.Value(func(v []byte) error {
+				e.value = append([]byte{}, v...)
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, badger.ErrKeyNotFound) {
+			return head, badgerError(err, key)
 		}
 		kvs = append(kvs, e)
 	}

@@ -27,18 +27,25 @@ type space struct {
 	promised atomic.Int64
 
 	// garbage is how many bytes have been deleted or replaced since the collector ran: an estimate, because other files
-	// may share them.
+	// may share them. When the store is opened it is not known, and not nothing.
 	garbage atomic.Int64
 
+	// inHistory is how many bytes of packs are there for the history only, as the collector has found.
+	inHistory atomic.Int64
+
 	// recordsRemoved and recordsWritten are how many bytes of records have been removed since Badger was compacted, and
-	// how many written, some of which have replaced others: estimates, too.
+	// how many written, some of which have replaced others: estimates, too. A store that is opened may have been full of
+	// removed ones, so a compaction is worth it.
 	recordsRemoved, recordsWritten atomic.Int64
 
 	mu sync.Mutex // held while the disk is asked
 }
 
 func newSpace(s *Store, dir string, reserve uint64) *space {
-	return &space{store: s, dir: dir, reserve: reserve}
+	sp := &space{store: s, dir: dir, reserve: reserve}
+	sp.garbage.Store(1)
+	sp.recordsRemoved.Store(removedWorth)
+	return sp
 }
 
 // admit returns nil when n more bytes will find room. When they do not, but there is garbage, it is collected first.
@@ -50,9 +57,9 @@ func (sp *space) admit(ctx context.Context, n int) error {
 	if ok || err != nil {
 		return err
 	}
-	if sp.garbage.Load() > 0 {
+	if sp.store.collector.mayFree() {
 		vfs.WillBlock(ctx)
-		if err := sp.store.collectNow(ctx); err != nil {
+		if err := sp.store.collectNow(ctx, n); err != nil {
 			return err
 		}
 		if ok, err := sp.ask(n); ok || err != nil {
@@ -145,6 +152,6 @@ func (sp *space) statFS() (vfs.StatFS, error) {
 	less := func(n uint64) uint64 { return n - min(n, reserve) }
 	return vfs.StatFS{
 		BlockSize: uint32(st.Bsize), Blocks: st.Blocks, Free: less(st.Bfree), Available: less(st.Bavail),
-		Files: 1 << 40, FilesFree: 1<<40 - uint64(sp.store.peekIno()),
+		Files: 1 << 40, FilesFree: 1<<40 - min(1<<40, uint64(sp.store.peekIno())),
 	}, nil
 }

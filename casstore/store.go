@@ -15,6 +15,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/pack"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/writebuf"
@@ -28,15 +29,23 @@ type Options struct {
 	Clock func() time.Time
 	// Create makes the store when its directory is missing or empty.
 	Create bool
+	// DefaultHistory is for how long history is kept when nobody has said: see [Store.KeepHistory]. Zero: none.
+	DefaultHistory time.Duration
 	// BufferBytes bounds the dirty file bytes in memory. Zero: 128 MiB.
 	BufferBytes int64
 	// CommitEvery is how long a change stays in memory at the most, while the disk can keep up. Zero: a second.
 	CommitEvery time.Duration
 
+	// CacheBytes is what packs may take of a store with replicas, whose chunks can be fetched again. Zero: 10 GiB.
+	CacheBytes int64
+
 	// hook fails steps of commits, for tests: a step whose hook fails is not done, as if the process had died before it.
 	hook func(step string) error
 	// packSize bounds packs, for tests. Zero: the package's own size.
 	packSize int64
+
+	// cacheCost bounds what is cached of each workspace, for tests. Zero: the package's own bound.
+	cacheCost int
 	// reserve is the free space that is kept, for tests. Zero: by the size of the disk.
 	reserve uint64
 }
@@ -49,6 +58,7 @@ type Store struct {
 	lock    *os.File
 	witness *witness
 	db      *badger.DB
+	maps    tableMaps
 	epoch   vfs.Epoch
 	packs   *pack.Set
 	pool    *writebuf.Pool
@@ -65,7 +75,18 @@ type Store struct {
 	packEnds map[uint32]uint32   // as committed; the committer's
 	emptied  map[uint32]struct{} // packs that no commit is to name again; the committer's
 
-	reading reading
+	reading   reading
+	window    window                  // the committer's, like history and what follows
+	history   window                  // for which what was replaced can be read
+	forgotten vfs.Rev                 // the log has no revisions below it
+	changed   map[workspaceID]vfs.Rev // the last revision that has changed each workspace, since the store was opened
+	opened    vfs.Rev                 // the head when it was
+
+	forks    sync.Map // workspaceID → forkRecord
+	replicas replicas
+	guests   guests
+	merging  chan struct{}  // holds a value while a merge is under way
+	calls    sync.WaitGroup // of authorities and views
 
 	failMu sync.Mutex
 	failed error
@@ -73,6 +94,8 @@ type Store struct {
 	mu     sync.Mutex // taken before a tree's lock; guards what follows
 	closed bool
 	open   map[workspaceID]*Workspace
+	views  map[*View]struct{}
+	locked map[workspaceID]struct{} // that cannot be opened
 }
 
 // Open opens the store in dir. ErrNotStore when there is none (see Options.Create) or dir holds something else, ErrInUse
@@ -88,7 +111,8 @@ func Open(dir string, o Options) (*Store, error) {
 func open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace), emptied: make(map[uint32]struct{}),
-		reading: reading{open: make(map[vfs.Rev]int)},
+		reading: reading{open: make(map[vfs.Rev]int), pins: make(pins)}, changed: make(map[workspaceID]vfs.Rev),
+		views: make(map[*View]struct{}), merging: make(chan struct{}, 1), locked: make(map[workspaceID]struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -116,6 +140,9 @@ func (s *Store) start() error {
 	}
 	// A pack is emptied by copying what lives in it, which on a full disk must fit into half of the reserve.
 	packSize := defaulted(s.opt.packSize, min(pack.DefaultPackSize, int64(reserve/2)))
+	if s.opt.CacheBytes > 0 {
+		packSize = min(packSize, max(s.opt.CacheBytes/cachePacks, chunk.MaxSize))
+	}
 	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize}); err != nil {
 		return mapError(err)
 	}
@@ -129,7 +156,24 @@ func (s *Store) start() error {
 	s.pool.OnPressure(s.flusher.pressure)
 	s.committer = newCommitter(s, defaulted(s.opt.CommitEvery, defaultCommitEvery))
 	s.collector = newCollector(s)
-	return nil
+	err = s.replay(context.Background())
+	if err == nil {
+		err = s.dropLoads(context.Background())
+	}
+	if err == nil {
+		err = s.beginHistory(context.Background())
+	}
+	if err != nil {
+		s.stop()
+	}
+	return err
+}
+
+// stop ends the goroutines. What is dirty stays so.
+func (s *Store) stop() {
+	s.collector.close()
+	s.flusher.close()
+	s.committer.close()
 }
 
 // openRecords opens Badger and sees that it has everything that was committed.
@@ -140,6 +184,7 @@ func (s *Store) openRecords(table int64) (err error) {
 	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.log); err != nil {
 		return err
 	}
+	s.maps.open(s.db)
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -220,6 +265,15 @@ func (s *Store) sizes() (reserve uint64, table int64, err error) {
 	return reserve, table, nil
 }
 
+// diskSize is how many bytes the disk has.
+func (s *Store) diskSize() (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return 0, fmt.Errorf("statfs: %w", err)
+	}
+	return st.Blocks * uint64(st.Bsize), nil
+}
+
 // Close commits what is dirty, waits for all goroutines and lets go of the directory. Open workspaces are closed.
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -234,6 +288,10 @@ func (s *Store) Close() error {
 	for _, w := range s.openWorkspaces() {
 		errs = append(errs, w.shut())
 	}
+	for _, v := range s.openViews() {
+		errs = append(errs, v.Close())
+	}
+	s.calls.Wait()
 	s.flusher.close()
 	s.committer.close()
 	errs = append(errs, s.letGo())
@@ -253,6 +311,7 @@ func (s *Store) letGo() error {
 		errs = append(errs, s.packs.Close())
 	}
 	if s.db != nil {
+		s.maps.close()
 		errs = append(errs, s.db.Close())
 	}
 	if s.witness != nil {

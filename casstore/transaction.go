@@ -18,9 +18,12 @@ func (s *Store) writeSome(ts uint64, kvs []kv) (int, error) {
 	n := 0
 	for _, e := range kvs {
 		var err error
-		if e.value == nil {
+		switch {
+		case e.hide:
+			err = txn.SetEntry(badger.NewEntry(e.key, nil).WithMeta(whiteout))
+		case e.value == nil:
 			err = txn.Delete(e.key)
-		} else {
+		default:
 			err = txn.Set(e.key, e.value)
 		}
 		if errors.Is(err, badger.ErrTxnTooBig) && n > 0 {

@@ -1,6 +1,7 @@
 package casstore
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,11 +16,12 @@ import (
 type watchers struct {
 	count atomic.Int32
 
-	mu    sync.Mutex
-	wake  *sync.Cond
-	list  []*watcher
-	queue []vfs.Change
-	done  chan struct{} // closed by the goroutine when the last watcher has gone
+	mu      sync.Mutex
+	wake    *sync.Cond
+	list    []*watcher
+	queue   []vfs.Change
+	flushes []chan struct{} // closed when what is queued before them has been delivered
+	done    chan struct{}   // closed by the goroutine when the last watcher has gone
 }
 
 type watcher struct {
@@ -86,34 +88,57 @@ func (ws *watchers) run(previous, done chan struct{}) {
 		<-previous
 	}
 	for {
-		batch, list := ws.next(done)
-		if list == nil {
-			return
-		}
+		batch, flushes, list := ws.next(done)
 		for _, c := range batch {
 			for _, w := range list {
 				w.call(c)
 			}
 		}
+		for _, f := range flushes {
+			close(f)
+		}
+		if list == nil {
+			return
+		}
+	}
+}
+
+// flush returns when everything that was sent before has been delivered.
+func (ws *watchers) flush(ctx context.Context) error {
+	done := make(chan struct{})
+	ws.mu.Lock()
+	if len(ws.list) == 0 {
+		ws.mu.Unlock()
+		return nil
+	}
+	ws.flushes = append(ws.flushes, done)
+	ws.mu.Unlock()
+	ws.wake.Signal()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return vfs.ErrInterrupted
 	}
 }
 
 // next waits for changes. It returns no watchers when the run is over.
-func (ws *watchers) next(done chan struct{}) ([]vfs.Change, []*watcher) {
+func (ws *watchers) next(done chan struct{}) ([]vfs.Change, []chan struct{}, []*watcher) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for len(ws.queue) == 0 && len(ws.list) > 0 && ws.done == done {
+	for len(ws.queue) == 0 && len(ws.flushes) == 0 && len(ws.list) > 0 && ws.done == done {
 		ws.wake.Wait()
 	}
 	if len(ws.list) == 0 || ws.done != done {
+		var flushes []chan struct{}
 		if len(ws.list) == 0 {
-			ws.queue = nil
+			flushes, ws.queue, ws.flushes = ws.flushes, nil, nil
 		}
-		return nil, nil
+		return nil, flushes, nil
 	}
-	batch := ws.queue
-	ws.queue = nil
-	return batch, ws.list
+	batch, flushes := ws.queue, ws.flushes
+	ws.queue, ws.flushes = nil, nil
+	return batch, flushes, ws.list
 }
 
 func (w *watcher) call(c vfs.Change) {

@@ -18,19 +18,29 @@ type Workspace struct {
 
 	watch watchers
 
+	served  served                       // guarded by store.reading.mu
+	serving chan struct{}                // holds a value while served is found out
+	ended   chan struct{}                // closed when the workspace is
+	pushes  map[vfs.PeerID][]appliedPush // that are known; the committer's
+	replica *replicaState                // nil when the workspace is none
+
 	// mu is the tree lock. It is held for moments only: never while waiting for a disk, a peer or another lock, but
 	// for the short ones of the pool and the watchers. A file's lock is taken before it, never after.
 	mu     sync.Mutex
 	closed bool
 	inodes map[vfs.Ino]*inode
 	holds  map[vfs.Ino]uint64
-	cost   int // of what is cached: inodes and dirents
+	cost   int // of what is cached, in units of costUnit
+	tried  int // the cost up to which evicting is not tried again
 	gen    uint64
 	dirty  []object // changed in this generation
-	cut    *cut     // the commit that is capturing, or nil
-	dead   []*file  // whose bytes are to be discarded once mu is free
+	// waiting is how many wait for the next revision.
+	waiting int
+	cut     *cut    // the commit that is capturing, or nil
+	dead    []*file // whose bytes are to be discarded once mu is free
 	// orphans are the files that have no name but are held.
 	orphans map[*inode]struct{}
+	quota   *quota // nil when there is none
 
 	// cutGen is the generation of the cut whose commit is under way, or zero: what flushing must keep for it.
 	cutGen atomic.Uint64
@@ -41,11 +51,12 @@ var _ vfs.Tree = (*Workspace)(nil)
 // miss says what an operation needs that is not in memory. It is an error so that the operation stops there; do reads
 // it from the store and runs the operation again.
 type miss struct {
-	ino    vfs.Ino
-	name   string // with dirent
-	dirent bool
-	xattrs bool
-	list   bool // enough of a directory to tell whether it is empty
+	ino     vfs.Ino
+	name    string // with dirent
+	dirent  bool
+	xattrs  bool
+	list    bool // enough of a directory to tell whether it is empty
+	numbers bool // for new inodes of a replica
 }
 
 func (*miss) Error() string { return "not in memory" }
@@ -66,7 +77,7 @@ func (w *Workspace) do(ctx context.Context, op func() error) error {
 		if !ok {
 			return err
 		}
-		if err := w.fill(m); err != nil {
+		if err := w.fill(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -79,6 +90,9 @@ func (w *Workspace) attempt(op func() error) (err error, dead []*file) {
 		return vfs.ErrClosed, nil
 	}
 	err = op()
+	if _, again := err.(*miss); !again {
+		w.fit()
+	}
 	if w.cutGen.Load() == 0 {
 		dead, w.dead = w.dead, nil // a commit under way may need their bytes
 	}
@@ -175,22 +189,47 @@ func (w *Workspace) child(d *inode, name string) (*inode, error) {
 	return w.inode(e.ino)
 }
 
-// insert puts an inode into the cache.
+// insert puts an inode into the cache that is as the store has it.
 func (w *Workspace) insert(n *inode) {
 	w.inodes[n.attr.Ino] = n
-	w.cost++
-	if w.cost > cacheCost {
-		w.evict()
+	n.weight = n.units()
+	w.cost += n.weight
+	n.counted = true
+	if n.regular() {
+		n.charged = int64(n.attr.Size)
 	}
 }
 
-// evict gives up some of what is clean: any inodes, as the map's order is as good as random, and the entries of large
-// directories. It looks at a bounded number, so that a cache of dirty inodes costs no scan.
-func (w *Workspace) evict() {
-	for looked, ino := 0, vfs.Ino(0); w.cost > cacheCost-cacheBatch; {
+// insertNew is insert for one that the store does not have.
+func (w *Workspace) insertNew(n *inode) {
+	w.insert(n)
+	n.counted, n.charged = false, 0
+	w.charge(n)
+}
+
+// fit gives up some of what is clean when the cache is over its bound; when little of it is clean, it is tried again only
+// when the cache has grown. It must come between operations: one that is under way changes inodes that are clean until
+// then.
+func (w *Workspace) fit() {
+	bound := defaulted(w.store.opt.cacheCost, cacheCost)
+	batch := min(cacheBatch, bound/2)
+	switch {
+	case w.cost <= bound:
+		w.tried = 0
+	case w.cost > w.tried:
+		w.evict(bound-batch, 4*batch)
+		w.tried = w.cost + batch/4
+	}
+}
+
+// evict gives up inodes, any of them, as the map's order is as good as random, and the entries of large directories,
+// until the cache is down to a cost. It looks at a number of inodes at the most, so that a cache of dirty ones costs no
+// scan.
+func (w *Workspace) evict(cost, looks int) {
+	for looked, ino := 0, vfs.Ino(0); w.cost > cost; {
 		for i, n := range w.inodes {
 			ino = i
-			if looked++; looked > 4*cacheBatch {
+			if looked++; looked > looks {
 				return
 			}
 			if w.idle(n) {
@@ -198,7 +237,7 @@ func (w *Workspace) evict() {
 			} else if n.dir != nil && n.dir.entries.Len()-n.dir.dirty > dirLoad {
 				w.forget(n.dir)
 			}
-			if w.cost <= cacheCost-cacheBatch {
+			if w.cost <= cost {
 				return
 			}
 		}
@@ -214,12 +253,31 @@ func (w *Workspace) idle(n *inode) bool {
 		(n.xattrs == nil || n.xattrs.idle())
 }
 
-func (w *Workspace) drop(n *inode) {
-	delete(w.inodes, n.attr.Ino)
-	w.cost--
-	if n.dir != nil {
-		w.cost -= n.dir.entries.Len()
+// weigh charges the cache for what an inode takes now. It is called when that has changed.
+func (w *Workspace) weigh(n *inode) {
+	if n.weight == 0 {
+		return // it is not in the cache any more
 	}
+	was := n.weight
+	n.weight = n.units()
+	w.cost += n.weight - was
+}
+
+func (w *Workspace) drop(n *inode) {
+	w.charge(n)
+	delete(w.inodes, n.attr.Ino)
+	w.cost -= n.weight
+	n.weight = 0
+	if n.dir != nil {
+		w.emptyOut(n.dir)
+	}
+}
+
+// emptyOut forgets all entries of a directory that is gone or dropped. Those that are still being committed find then
+// that they are not charged any more.
+func (w *Workspace) emptyOut(d *directory) {
+	w.cost -= d.entries.Len()
+	d.entries.Clear()
 }
 
 // bury drops an inode whose removal is in the store, unless it is still held.
@@ -241,7 +299,11 @@ func (w *Workspace) touch(o object) {
 	}
 	s.gen, s.captured = w.gen, false
 	w.dirty = append(w.dirty, o)
-	if len(w.dirty) == 1 {
+	switch {
+	case len(w.dirty) > 1:
+	case w.waiting > 0:
+		w.store.committer.hurry()
+	default:
 		w.store.committer.soon()
 	}
 }
@@ -271,6 +333,7 @@ func (w *Workspace) unheld(n *inode) {
 		w.store.space.deleted(n.attr.Blocks * 512)
 		delete(w.orphans, n)
 	}
+	w.charge(n)
 	if n.file != nil {
 		w.dead = append(w.dead, n.file)
 	}
@@ -307,7 +370,10 @@ func (w *Workspace) Release(ino vfs.Ino, count uint64) {
 
 // fill reads what an operation missed. Between the read and the lock the store may have moved on, and what was read
 // may be old: then it is not used, and the operation finds again what it misses.
-func (w *Workspace) fill(m *miss) error {
+func (w *Workspace) fill(ctx context.Context, m *miss) error {
+	if err := w.ensure(ctx, m); err != nil || m.numbers {
+		return err
+	}
 	if m.list {
 		return w.explore(m.ino)
 	}
@@ -344,24 +410,29 @@ func (w *Workspace) read(r *reader, m *miss) (apply func(), err error) {
 			}
 		}, err
 	}
-	rec, err := r.inode(w.id, m.ino)
+	n, err := w.readInode(r, m.ino)
+	return func() {
+		if w.inodes[m.ino] == nil {
+			w.insert(n)
+		}
+	}, err
+}
+
+// readInode makes an inode of what the store has of it: ErrStale when that is nothing.
+func (w *Workspace) readInode(r *reader, ino vfs.Ino) (*inode, error) {
+	rec, err := r.inode(w.id, ino)
 	if errors.Is(err, vfs.ErrNotExist) {
 		err = vfs.ErrStale
 	}
 	if err != nil {
 		return nil, err
 	}
-	atime, set, err := r.atime(w.id, m.ino)
-	return func() {
-		if w.inodes[m.ino] != nil {
-			return
-		}
-		n := w.inodeOf(m.ino, rec)
-		if set {
-			n.attr.Atime, n.atimeSet = atime, true
-		}
-		w.insert(n)
-	}, err
+	n := w.inodeOf(ino, rec)
+	atime, set, err := r.atime(w.id, ino)
+	if set {
+		n.attr.Atime, n.atimeSet = atime, true
+	}
+	return n, err
 }
 
 func (w *Workspace) now() vfs.Time { return w.store.now() }
@@ -412,5 +483,9 @@ func (w *Workspace) StatFS(ctx context.Context) (vfs.StatFS, error) {
 	if ctx.Err() != nil {
 		return vfs.StatFS{}, vfs.ErrInterrupted
 	}
-	return w.store.space.statFS()
+	st, err := w.store.space.statFS()
+	if err == nil {
+		w.limitStatFS(&st)
+	}
+	return st, err
 }

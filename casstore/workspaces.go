@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -20,6 +22,9 @@ type Info struct {
 	Rev     vfs.Rev // the store's, that the rest was read at
 	Inodes  uint64  // only in what Info returns
 	Bytes   uint64  // of files, holes included; only in what Info returns
+
+	Origin    uint64  // the number of the workspace that it is a fork of, or zero
+	OriginRev vfs.Rev // and that one's revision
 }
 
 // CreateWorkspace makes a workspace with an empty root directory, which belongs to the process's user. ErrExist when
@@ -34,6 +39,8 @@ func (s *Store) CreateWorkspace(ctx context.Context, name string) (Info, error) 
 			}
 			info = Info{ID: s.nextWS.Add(1) - 1, Name: name, Created: s.now(), Rev: v.rev}
 			id := workspaceID(info.ID)
+			s.changed[id] = v.rev
+			v.kind, v.of = RevisionCreate, id
 			ws := workspaceRecord{created: info.Created, name: name}
 			root := vfs.InodeRecord{
 				Type: vfs.TypeDir, Mode: 0o755, Nlink: 2, UID: uint32(os.Getuid()), GID: uint32(os.Getgid()),
@@ -73,7 +80,11 @@ func (s *Store) Workspaces(context.Context) ([]Info, error) {
 		if err != nil || len(key) != 9 {
 			return false, fmt.Errorf("workspace %x: %w", key, vfs.ErrCorrupt)
 		}
-		list = append(list, Info{ID: binary.BigEndian.Uint64(key[1:]), Name: ws.name, Created: ws.created, Rev: r.rev})
+		info := Info{ID: binary.BigEndian.Uint64(key[1:]), Name: ws.name, Created: ws.created, Rev: r.rev}
+		if f := s.origins(workspaceID(info.ID)); len(f) > 0 {
+			info.Origin, info.OriginRev = uint64(f[0].ws), f[0].rev
+		}
+		list = append(list, info)
 		return true, nil
 	})
 	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
@@ -137,7 +148,8 @@ func (s *Store) RenameWorkspace(ctx context.Context, name, newName string) error
 	return nil
 }
 
-// RemoveWorkspace removes a workspace: at once from the list, then its records. What was its chunks is garbage then.
+// RemoveWorkspace removes a workspace with its snapshots: at once from the list, then its records. What was its chunks is
+// garbage then.
 // ErrNoWorkspace, and ErrWorkspaceBusy while somebody has it open.
 func (s *Store) RemoveWorkspace(ctx context.Context, name string) error {
 	var id workspaceID
@@ -153,7 +165,10 @@ func (s *Store) RemoveWorkspace(ctx context.Context, name string) error {
 			return vfs.ErrWorkspaceBusy
 		}
 		v.kvs = append(v.kvs, kv{key: keyOfWorkspace(id)})
-		return nil
+		v.dropFork(id)
+		v.kvs = append(v.kvs, kv{key: keyOfQuota(id)})
+		err = v.dropMerges(func(m storedMerge) bool { return m.into == id || m.from == id })
+		return errors.Join(err, v.dropSnapshots(id))
 	})
 	if err == nil {
 		err = s.purge(ctx, id)
@@ -174,9 +189,10 @@ func (s *Store) purge(ctx context.Context, id workspaceID) error {
 			r := s.reader()
 			defer r.Close()
 			before := len(v.kvs)
-			for _, kind := range []byte{keyDirent, keyXattr, keyAtime, keyInode} {
-				err := r.scan(keyOfNode(kind, id, 0)[:9], nil, false, func(key, _ []byte) (bool, error) {
-					v.kvs = append(v.kvs, kv{key: append([]byte(nil), key...)})
+			for _, kind := range []byte{keyDirent, keyXattr, keyAtime, keyJournal, keyInode, keyStanding, keyLease, keyPush,
+				keyReplica, keyBasis, keyNote} {
+				err := r.scanOwn(keyOfNode(kind, id, 0)[:9], func(item *badger.Item) (bool, error) {
+					v.kvs = append(v.kvs, kv{key: item.KeyCopy(nil)})
 					return len(v.kvs)-before < purgeBatch, nil
 				})
 				if err != nil {
@@ -208,30 +224,72 @@ func (s *Store) OpenWorkspace(_ context.Context, name string) (*Workspace, error
 	if err != nil {
 		return nil, fmt.Errorf("open workspace %q: %w", name, err)
 	}
-	w := s.open[workspaceID(info.ID)]
+	w, err := s.openLocked(workspaceID(info.ID))
+	if err != nil {
+		return nil, fmt.Errorf("open workspace %q: %w", name, err)
+	}
+	return w, nil
+}
+
+func (s *Store) openLocked(id workspaceID) (*Workspace, error) {
+	if _, locked := s.locked[id]; locked {
+		return nil, vfs.ErrWorkspaceBusy
+	}
+	w := s.open[id]
 	if w == nil {
-		w = &Workspace{
-			store: s, id: workspaceID(info.ID), gen: 1,
-			inodes: make(map[vfs.Ino]*inode), holds: make(map[vfs.Ino]uint64), orphans: make(map[*inode]struct{}),
+		replica, err := s.replicaOf(id)
+		if err != nil {
+			return nil, err
 		}
-		s.open[w.id] = w
+		w = &Workspace{
+			store: s, id: id, gen: 1, serving: make(chan struct{}, 1), ended: make(chan struct{}),
+			inodes: make(map[vfs.Ino]*inode), holds: make(map[vfs.Ino]uint64), orphans: make(map[*inode]struct{}),
+			pushes: make(map[vfs.PeerID][]appliedPush), replica: replica,
+		}
+		if replica != nil {
+			s.replicas.any.Store(true)
+		}
+		if err := w.loadQuota(); err != nil {
+			return nil, err
+		}
+		s.open[id] = w
 	}
 	w.opens++
 	return w, nil
 }
 
+// openNumber is OpenWorkspace by number. The tree is nil when there is none.
+func (s *Store) openNumber(id workspaceID) (*Workspace, error) {
+	r := s.reader()
+	defer r.Close()
+	err := r.get(keyOfWorkspace(id), func([]byte) error { return nil })
+	if errors.Is(err, vfs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.openLocked(id)
+}
+
 // Close commits what is dirty and lets go of the workspace. The last Close closes it for good.
 func (w *Workspace) Close() error {
 	err := w.Sync(context.Background())
-	s := w.store
-	s.mu.Lock()
+	w.leave()
+	return err
+}
+
+// leave is Close without the commit.
+func (w *Workspace) leave() {
+	w.store.mu.Lock()
 	w.opens--
 	last := w.opens == 0
-	s.mu.Unlock()
+	w.store.mu.Unlock()
 	if last {
 		w.retire()
 	}
-	return err
 }
 
 // retire closes a workspace that nobody has open any more, unless somebody has opened it again.
@@ -244,8 +302,15 @@ func (w *Workspace) retire() {
 	if w.opens > 0 || len(w.dirty) > 0 || w.cutGen.Load() != 0 || w.closed {
 		return // the committer still has work with it; Store.Close shuts it
 	}
-	w.closed = true
+	w.endLocked()
 	delete(s.open, w.id)
+}
+
+func (w *Workspace) endLocked() {
+	if !w.closed {
+		w.closed = true
+		close(w.ended)
+	}
 }
 
 // shut commits and closes a workspace however often it is open.
@@ -253,6 +318,6 @@ func (w *Workspace) shut() error {
 	err := w.Sync(context.Background())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closed = true
+	w.endLocked()
 	return err
 }

@@ -61,14 +61,12 @@ func (w *worker) dispatch(req fuse.Request) error {
 	case *fuse.SymlinkRequest:
 		return w.symlink(r)
 	case *fuse.LinkRequest:
-		return w.entry(w.srv.tree.Link(w.call, vfs.Ino(r.OldNode), vfs.Ino(r.Node), r.NewName))
+		a, err := w.srv.tree.Link(w.call, vfs.Ino(r.OldNode), vfs.Ino(r.Node), r.NewName)
+		return w.made(vfs.Ino(r.Node), a, err)
 	case *fuse.ReadlinkRequest:
 		return w.readlink(r)
 	case *fuse.RemoveRequest:
-		if r.Dir {
-			return w.srv.tree.Rmdir(w.call, vfs.Ino(r.Node), r.Name)
-		}
-		return w.srv.tree.Unlink(w.call, vfs.Ino(r.Node), r.Name)
+		return w.remove(r)
 	case *fuse.RenameRequest:
 		return w.rename(vfs.Ino(r.Node), r.OldName, vfs.Ino(r.NewDir), r.NewName, 0)
 	default:

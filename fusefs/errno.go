@@ -44,6 +44,9 @@ var errnos = []struct {
 	{vfs.ErrNotStore, syscall.ESTALE},
 	{vfs.ErrNoWorkspace, syscall.ESTALE},
 	{vfs.ErrWorkspaceBusy, syscall.EBUSY},
+	{vfs.ErrVoidCursor, syscall.ESTALE},
+	{vfs.ErrPushReused, syscall.EINVAL},
+	{vfs.ErrNoRevision, syscall.ESTALE},
 	{context.Canceled, syscall.EINTR},
 	{context.DeadlineExceeded, syscall.ETIMEDOUT},
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // patience is how long a test waits for what another process or the kernel does.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	HelperMain()

@@ -12,12 +12,17 @@ type holds struct {
 	tree   vfs.Tree
 	mu     sync.Mutex
 	inodes map[vfs.Ino]held
+	root   uint32 // shown, of the root
 }
 
 type held struct {
 	count uint64
-	plain bool // it has no file capabilities (see worker.dropCapabilities)
+	plain bool   // it has no file capabilities (see worker.dropCapabilities)
+	shown uint32 // who has been sent the attributes of a directory since its names last changed: a thread, or several
 }
+
+// several is in place of a thread when there were more than one, or one that the kernel does not tell.
+const several = ^uint32(0)
 
 func newHolds(tree vfs.Tree) *holds { return &holds{tree: tree, inodes: make(map[vfs.Ino]held)} }
 
@@ -86,7 +91,40 @@ func (h *holds) setPlain(ino vfs.Ino, plain bool) (was bool) {
 	defer h.mu.Unlock()
 	i, ok := h.inodes[ino]
 	if ok && i.plain != plain {
-		h.inodes[ino] = held{i.count, plain}
+		h.inodes[ino] = held{i.count, plain, i.shown}
 	}
 	return i.plain
+}
+
+// show notes that a thread is about to be sent the attributes of a directory, which are to be read after that.
+func (h *holds) show(dir vfs.Ino, thread uint32) {
+	h.setShown(dir, func(was uint32) uint32 {
+		if thread == 0 || was != 0 && was != thread {
+			return several
+		}
+		return thread
+	})
+}
+
+// changed notes that the names in a directory have changed, by a request of a thread. It reports whether another thread was
+// sent attributes from before that, which it may not have taken in yet.
+func (h *holds) changed(dir vfs.Ino, thread uint32) (shown bool) {
+	h.setShown(dir, func(was uint32) uint32 {
+		shown = was != 0 && was != thread
+		return 0
+	})
+	return shown
+}
+
+func (h *holds) setShown(dir vfs.Ino, next func(was uint32) uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if dir == vfs.RootIno {
+		h.root = next(h.root)
+	} else if i, ok := h.inodes[dir]; ok {
+		was := i.shown
+		if i.shown = next(was); i.shown != was {
+			h.inodes[dir] = i
+		}
+	}
 }

@@ -55,6 +55,14 @@ const (
 	// cannot has to look up the names of one directory in so many.
 	tryBare = 32
 
+	// burst requests within burstTime are many: then waking a CPU for each takes a sixth of all time and more.
+	burst     = 16
+	burstTime = 4 * time.Millisecond
+	// lull is the time after which CPUs may sleep again when there were fewer than burst requests in it.
+	lull = 10 * time.Millisecond
+	// maxAwake is how many CPUs a machine may have for being kept awake: it is all of them that are.
+	maxAwake = 8
+
 	// maxPending is how many notifications may wait for the kernel. Past it they are replaced by one that drops all the
 	// kernel knows (see notifier).
 	maxPending = 64 << 10

@@ -27,6 +27,9 @@ type Options struct {
 	// AllowOther lets other users in; what they may do is still said by owners and modes. An ordinary user needs
 	// user_allow_other in /etc/fuse.conf for it.
 	AllowOther bool
+	// Doze lets idle CPUs sleep while requests come fast. By default some are kept from it where that helps (see
+	// awake.go).
+	Doze bool
 	// Logger hears what goes wrong; nil for nobody.
 	Logger *slog.Logger
 }
@@ -62,6 +65,7 @@ type Server struct {
 	notes  *notifier
 	loop   loop
 	habits habits
+	awake  *awake
 	done   chan struct{} // closed when the mount has ended and everything is given back
 
 	requests     atomic.Uint64
@@ -94,6 +98,9 @@ func Mount(dir string, tree vfs.Tree, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := newServer(conn, dir, tree, o.Logger)
+	if !o.Doze {
+		s.awake = newAwake(&s.requests)
+	}
 	stop := tree.Watch(s, s.notes.changed)
 	s.loop.start()
 	go s.end(stop)
@@ -125,6 +132,7 @@ func (s *Server) end(stopWatch func()) {
 		s.log.Debug("closing the connection to the kernel", "err", err)
 	}
 	s.holds.giveAll()
+	s.awake.close()
 	close(s.done)
 }
 

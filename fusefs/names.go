@@ -55,9 +55,9 @@ const (
 	directHandle uint64 = 1
 )
 
-// createMode decides about the file that a CREATE opens. One that is only written goes past the page cache, which saves
-// a GETXATTR for security.capability before the first write, and a copy. What is written in less than whole pages would
-// not be kept in the cache anyway.
+// createMode decides about the file that a CREATE opens. One that is only written goes past the page cache (see the
+// package comment), which also saves a GETXATTR for security.capability before the first write. What is written in less
+// than whole pages would not be kept in the cache anyway.
 func createMode(flags fuse.OpenFlags) (handle uint64, openFlags uint32) {
 	if flags.IsWriteOnly() {
 		return directHandle, foDirectIO | foParallelWrites
@@ -73,7 +73,7 @@ func (w *worker) create(r *fuse.CreateRequest) error {
 	if errors.Is(err, vfs.ErrExist) && r.Flags&fuse.OpenExclusive == 0 {
 		return syscall.ESTALE
 	}
-	if err := w.entry(a, err); err != nil {
+	if err := w.made(vfs.Ino(r.Node), a, err); err != nil {
 		return err
 	}
 	w.srv.holds.setPlain(a.Ino, true)
@@ -83,17 +83,20 @@ func (w *worker) create(r *fuse.CreateRequest) error {
 }
 
 func (w *worker) mkdir(r *fuse.MkdirRequest) error {
-	return w.entry(w.srv.tree.Mkdir(w.call, vfs.Ino(r.Node), r.Name, newNode(&r.Header, r.Mode, 0)))
+	a, err := w.srv.tree.Mkdir(w.call, vfs.Ino(r.Node), r.Name, newNode(&r.Header, r.Mode, 0))
+	return w.made(vfs.Ino(r.Node), a, err)
 }
 
 func (w *worker) mknod(r *fuse.MknodRequest) error {
 	n := newNode(&r.Header, r.Mode, r.Rdev)
-	return w.entry(w.srv.tree.Mknod(w.call, vfs.Ino(r.Node), r.Name, typeOf(r.Mode), n))
+	a, err := w.srv.tree.Mknod(w.call, vfs.Ino(r.Node), r.Name, typeOf(r.Mode), n)
+	return w.made(vfs.Ino(r.Node), a, err)
 }
 
 func (w *worker) symlink(r *fuse.SymlinkRequest) error {
 	n := newNode(&r.Header, 0o777, 0)
-	return w.entry(w.srv.tree.Symlink(w.call, vfs.Ino(r.Node), r.NewName, r.Target, n))
+	a, err := w.srv.tree.Symlink(w.call, vfs.Ino(r.Node), r.NewName, r.Target, n)
+	return w.made(vfs.Ino(r.Node), a, err)
 }
 
 func (w *worker) readlink(r *fuse.ReadlinkRequest) error {
@@ -105,15 +108,26 @@ func (w *worker) readlink(r *fuse.ReadlinkRequest) error {
 	return nil
 }
 
+// remove answers UNLINK and RMDIR.
+func (w *worker) remove(r *fuse.RemoveRequest) error {
+	remove := w.srv.tree.Unlink
+	if r.Dir {
+		remove = w.srv.tree.Rmdir
+	}
+	return w.named(vfs.Ino(r.Node), remove(w.call, vfs.Ino(r.Node), r.Name))
+}
+
 // rename answers RENAME and RENAME2. The kernel notes what a rename changes in what it has cached, but for one thing:
 // the ".." in the cached listing of a directory that went elsewhere.
 func (w *worker) rename(dir vfs.Ino, name string, newDir vfs.Ino, newName string, flags vfs.RenameFlags) error {
 	if err := w.srv.tree.Rename(w.call, dir, name, newDir, newName, flags); err != nil {
 		return err
 	}
+	w.changed(dir)
 	if dir == newDir {
 		return nil
 	}
+	w.changed(newDir)
 	w.forgetParent(newDir, newName)
 	if flags&vfs.RenameExchange != 0 {
 		w.forgetParent(dir, name)

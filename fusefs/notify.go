@@ -113,6 +113,12 @@ func (n *notifier) attr(ino vfs.Ino) {
 	n.add(func(b *batch) { b.attr(ino) })
 }
 
+// attrNow drops the kernel's attributes of ino before it returns. It may be called by who answers a request: for attributes
+// alone the kernel takes no lock that anybody holds who waits for a reply.
+func (n *notifier) attrNow(ino vfs.Ino) {
+	n.report(n.conn.InvalidateNode(fuse.NodeID(ino), -1, 0))
+}
+
 func (n *notifier) add(f func(*batch)) {
 	n.mu.Lock()
 	if !n.pending.all {

@@ -88,6 +88,9 @@ func (w *worker) direntPlus(d vfs.Dirent, room int) bool {
 		var err error
 		if a, err = w.srv.tree.Stat(w.call, d.Ino); err == nil {
 			w.hold(a.Ino)
+			if now, err := w.show(a); err == nil {
+				a = now
+			}
 		}
 	}
 	w.out = appendDirent(appendEntryOut(w.out, &a), d)

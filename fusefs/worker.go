@@ -63,8 +63,44 @@ func (w *worker) entry(a vfs.Attr, err error) error {
 		return err
 	}
 	w.hold(a.Ino)
+	if a, err = w.show(a); err != nil {
+		return err
+	}
 	w.out = appendEntryOut(w.out, &a)
 	return nil
+}
+
+// show is to be called for attributes before they are sent, after hold if that is. The kernel takes them in on the thread
+// that asked, perhaps long after it was sent them; when that is after another thread's reply has told it that the
+// directory's names have changed, it would believe the old ones. It does not after a notification that came between. So
+// it is noted who is sent a directory's; changed sends that notification.
+func (w *worker) show(a vfs.Attr) (vfs.Attr, error) {
+	if a.Type != vfs.TypeDir {
+		return a, nil
+	}
+	w.srv.holds.show(a.Ino, w.pid)
+	return w.srv.tree.Stat(w.call, a.Ino) // again: what was read before that may be from before a change
+}
+
+// changed is to be called when names in a directory have changed, before the reply says so. A thread that asks for
+// something has taken in what it was sent before.
+func (w *worker) changed(dir vfs.Ino) {
+	if w.srv.holds.changed(dir, w.pid) {
+		w.srv.notes.attrNow(dir)
+	}
+}
+
+// named is the end of a request that has changed names in a directory.
+func (w *worker) named(dir vfs.Ino, err error) error {
+	if err == nil {
+		w.changed(dir)
+	}
+	return err
+}
+
+// made is named and entry.
+func (w *worker) made(dir vfs.Ino, a vfs.Attr, err error) error {
+	return w.entry(a, w.named(dir, err))
 }
 
 // hold is to be called for each inode that a reply gives to the kernel, after its attributes were read. If the tree
@@ -80,6 +116,9 @@ func (w *worker) hold(ino vfs.Ino) {
 
 // attr makes a the reply of a request for attributes.
 func (w *worker) attr(a vfs.Attr, err error) error {
+	if err == nil {
+		a, err = w.show(a)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,7 +130,7 @@ func (w *worker) attr(a vfs.Attr, err error) error {
 func (w *worker) handle(req fuse.Request) {
 	w.out, w.held, w.answered = w.own[:outHeaderSize], w.held[:0], false
 	w.changes = w.srv.notes.changes.Load()
-	w.srv.requests.Add(1)
+	w.srv.awake.request(w.srv.requests.Add(1))
 	defer w.rescue(req)
 	if w.oneWay(req) {
 		return

@@ -1,5 +1,6 @@
-// Package fuzz tests whole subsystems: a store, mounted, under real work, crashes, a full disk and many processes. It
-// has nothing but tests.
+// Package fuzz tests whole subsystems: a store, mounted, under real work, crashes, a full disk and many processes; and
+// served to mirrors over a bad network. It has nothing but tests. What decodes bytes from another machine is fuzzed in
+// its folder wire.
 //
 // # Processes
 //
@@ -16,7 +17,8 @@
 //
 // # What is needed
 //
-// Root, /dev/fuse, git, npm with its registry, sqlite3, rsync, tar and go. What is missing fails the test that needs it.
+// Root, /dev/fuse, TUN devices, git, npm with its registry, sqlite3, rsync, tar and go. What is missing fails the test that
+// needs it.
 //
 // # Environment
 //
@@ -25,6 +27,7 @@
 //	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (1024)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
 //	CARREL_ENTRIES      entries of TestLargeDirectory (200000)
+//	CARREL_INSERT_MIB   size of the file of TestInsertedByte, in MiB (64)
 //	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)
 //	CARREL_RACE         when set, with -race, daemons and workers have the race detector too: ten times slower
 //	CARREL_VERBOSE      when set, daemons pass on all that they log

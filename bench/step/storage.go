@@ -1,11 +1,9 @@
 package step
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/carrelfs/carrel/casstore"
@@ -82,15 +80,11 @@ func split(n []int64, t *timer) error {
 	pool := random(min(n[0], poolSize))
 	return t.time(func() error {
 		for done := int64(0); done < n[0]; done += int64(len(pool)) {
-			s := chunk.NewSplitter(bytes.NewReader(pool))
-			for {
-				if _, err := s.Next(); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					return err
-				}
+			var c chunk.Cutter
+			for p := pool; len(p) > 0; {
+				k, _ := c.Cut(p)
+				p = p[k:]
 			}
-			s.Close()
 		}
 		return nil
 	})

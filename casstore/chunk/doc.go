@@ -8,7 +8,7 @@
 //
 //   - Equal bytes have equal names, and equal lists have equal encodings: every encoding here is canonical, and a
 //     decoder takes only what the encoder makes.
-//   - A cut depends only on the bytes since the cut before it ([Splitter]), so splitting may start again at any cut.
+//   - A cut depends only on the bytes since the cut before it ([Cutter]), so splitting may start again at any cut.
 //   - No input makes a decoder panic, or take memory out of proportion to the input and the limits in limits.go.
 //
 // # Encodings

@@ -21,9 +21,11 @@ type Owner struct {
 	Mounts bool // it mounts workspaces, see [Mounts]
 }
 
-// Client works on a store through its owner. It is a [Store] and a [Mounts]; its methods are safe for concurrent use. A
-// call whose context ends is given up at the owner, and returns when the owner has said what became of it.
+// Client works on a store through its owner. It is a [Store], a [Mounts] and a [Serving]; its methods are safe for
+// concurrent use. A call whose context ends is given up at the owner, and returns when the owner has said what became of
+// it.
 type Client struct {
+	dir    string // the store's
 	owner  Owner
 	conn   net.Conn
 	slots  chan struct{} // one element for each call under way
@@ -42,8 +44,9 @@ type Client struct {
 }
 
 var (
-	_ Store  = (*Client)(nil)
-	_ Mounts = (*Client)(nil)
+	_ Store   = (*Client)(nil)
+	_ Mounts  = (*Client)(nil)
+	_ Serving = (*Client)(nil)
 )
 
 // call is one that waits for its reply.
@@ -58,7 +61,7 @@ type call struct {
 func Dial(ctx context.Context, dir string) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	conn, err := dialSocket(ctx, dir)
+	conn, err := DialSocket(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the owner of the store %s: %w", dir, err)
 	}
@@ -67,7 +70,7 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the owner of the store %s: %w", dir, err), conn.Close())
 	}
-	return newClient(conn, r, owner), nil
+	return newClient(dir, conn, r, owner), nil
 }
 
 func shakeHands(ctx context.Context, conn net.Conn, r *bufio.Reader) (Owner, error) {
@@ -106,10 +109,10 @@ func readAnswer(answer *http.Response) (Owner, error) {
 	return Owner{PID: pid, Mounts: answer.Header.Get(mountsHeader) == "true"}, nil
 }
 
-func newClient(conn net.Conn, r *bufio.Reader, o Owner) *Client {
+func newClient(dir string, conn net.Conn, r *bufio.Reader, o Owner) *Client {
 	w := bufio.NewWriterSize(conn, 64<<10)
 	c := &Client{
-		owner: o, conn: conn, slots: make(chan struct{}, maxCalls), w: w, enc: gob.NewEncoder(w),
+		dir: dir, owner: o, conn: conn, slots: make(chan struct{}, maxCalls), w: w, enc: gob.NewEncoder(w),
 		pending: map[uint64]*call{}, origins: map[any]uint64{},
 	}
 	c.reader.Go(func() { c.fail(c.read(gob.NewDecoder(r))) })

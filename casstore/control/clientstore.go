@@ -9,16 +9,16 @@ import (
 
 // CreateWorkspace makes an empty workspace.
 func (c *Client) CreateWorkspace(ctx context.Context, name string) (casstore.Info, error) {
-	return c.oneInfo(ctx, callCreateWorkspace, name)
+	return c.oneInfo(ctx, callCreateWorkspace, &request{Name: name})
 }
 
 // Info describes a workspace.
 func (c *Client) Info(ctx context.Context, name string) (casstore.Info, error) {
-	return c.oneInfo(ctx, callInfo, name)
+	return c.oneInfo(ctx, callInfo, &request{Name: name})
 }
 
-func (c *Client) oneInfo(ctx context.Context, m method, name string) (casstore.Info, error) {
-	r, err := c.do(ctx, m, &request{Name: name})
+func (c *Client) oneInfo(ctx context.Context, m method, q *request) (casstore.Info, error) {
+	r, err := c.do(ctx, m, q)
 	if err != nil {
 		return casstore.Info{}, err
 	}

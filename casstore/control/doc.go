@@ -26,6 +26,9 @@
 //	                         <---   part 9 {..} ...     a call that streams
 //	  hold {tree 1, inode 5} --->                       no answer; takes effect before any later frame
 //
+// Backups are requests beside the frames, POST /backup and POST /load, whose bodies are the streams: each has a connection of
+// its own, so none is held up by a slow disk or pipe at the other end.
+//
 // Names travel as bytes, errors as codes of errors.go. The socket's mode is 0600: who can connect can do everything.
 //
 // # What a lost connection does

@@ -52,6 +52,9 @@ var codes = map[error]code{
 	vfs.ErrNotStore:      25,
 	vfs.ErrNoWorkspace:   26,
 	vfs.ErrWorkspaceBusy: 27,
+	vfs.ErrVoidCursor:    28,
+	vfs.ErrPushReused:    29,
+	vfs.ErrNoRevision:    30,
 }
 
 var sentinels = func() map[code]error {

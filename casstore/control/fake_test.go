@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
+	"github.com/carrelfs/carrel/casstore/reconcile"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/vfstest"
 )
@@ -20,6 +23,10 @@ type memStore struct {
 	trees map[string]*vfstest.Tree
 	open  map[string]int
 	fail  error // what Stats returns
+
+	snapshots []casstore.Snapshot
+	history   casstore.History
+	quota     casstore.QuotaUse
 }
 
 func newMemStore() *memStore {
@@ -109,6 +116,89 @@ func (m *memStore) Check(_ context.Context, o casstore.CheckOptions) (casstore.C
 func (m *memStore) Stats(context.Context) (casstore.Stats, error) { return casstore.Stats{}, m.fail }
 
 func (m *memStore) GC(context.Context) (casstore.GCReport, error) { return casstore.GCReport{}, nil }
+
+func (m *memStore) Fork(_ context.Context, workspace, when, name string) (casstore.Info, error) {
+	return casstore.Info{Name: workspace + "@" + when + ">" + name}, nil
+}
+
+func (m *memStore) Diff(_ context.Context, from, to string, yield func(casstore.DiffEntry) error) error {
+	for i := range 1000 {
+		e := casstore.DiffEntry{Kind: casstore.DiffRenamed, From: from, Path: fmt.Sprint(to, i)}
+		if err := yield(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *memStore) Restore(_ context.Context, workspace, when, path string) error {
+	return fmt.Errorf("%s of %s to %s: %w", path, workspace, when, vfs.ErrTooBig)
+}
+
+func (m *memStore) Merge(_ context.Context, from, into string, try bool) (casstore.MergeReport, error) {
+	report := casstore.MergeReport{Rev: 7, Conflicts: []reconcile.Listed{{Number: 1, Path: fmt.Sprint(try)}}}
+	for n := range 100 {
+		report.Changes = append(report.Changes, casstore.DiffEntry{Path: fmt.Sprint(from, into, n)})
+	}
+	return report, m.fail
+}
+
+func (m *memStore) Conflicts(_ context.Context, workspace string) ([]reconcile.Listed, error) {
+	list := make([]reconcile.Listed, 100)
+	list[99].Path = workspace
+	return list, m.fail
+}
+
+func (m *memStore) ResolveConflict(_ context.Context, workspace string, number uint64, how reconcile.Resolution) error {
+	return fmt.Errorf("%s %d %s: %w", workspace, number, how, vfs.ErrNotExist)
+}
+
+func (m *memStore) CreateSnapshot(_ context.Context, workspace, name, message string) (casstore.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sn := casstore.Snapshot{Name: workspace + "/" + name, Message: message}
+	m.snapshots = append(m.snapshots, sn)
+	return sn, nil
+}
+
+func (m *memStore) Snapshots(context.Context, string) ([]casstore.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.snapshots), nil
+}
+
+func (m *memStore) RemoveSnapshot(_ context.Context, workspace, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.snapshots, func(sn casstore.Snapshot) bool { return sn.Name == workspace+"/"+name })
+	if i < 0 {
+		return vfs.ErrNoRevision
+	}
+	m.snapshots = slices.Delete(m.snapshots, i, i+1)
+	return nil
+}
+
+func (m *memStore) Log(_ context.Context, workspace string, yield func(casstore.LogEntry) bool) error {
+	if _, err := m.tree(workspace); err != nil {
+		return err
+	}
+	for rev := vfs.Rev(1000); rev > 0 && yield(casstore.LogEntry{Rev: rev}); rev-- {
+	}
+	return nil
+}
+
+func (m *memStore) History(context.Context) (casstore.History, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.history, nil
+}
+
+func (m *memStore) KeepHistory(_ context.Context, d time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history = casstore.History{Told: true, Keep: d, Start: 5}
+	return nil
+}
 
 type memWorkspace struct {
 	*vfstest.Tree

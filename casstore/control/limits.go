@@ -14,6 +14,15 @@ const (
 	// readDirBatch is how many entries one frame of a listing holds at most: 255-byte names make it 75 KiB.
 	readDirBatch = 256
 
+	// logBatch is how many revisions travel at a time, forty bytes each.
+	logBatch = 128
+
+	// diffBatch is how many differences travel at a time, some kilobytes each with the longest paths.
+	diffBatch = 64
+
+	// conflictBatch is how many conflicts travel at a time: each may have the value of an attribute, 64 KiB.
+	conflictBatch = 8
+
 	// maxCalls is how many calls a client has under way at once; more wait in the client. An owner drops a client that
 	// sends more, since each costs it a goroutine and up to MaxTransfer of memory.
 	maxCalls = 64

@@ -21,10 +21,30 @@ var methods = map[method]func(context.Context, *invocation, *request, *reply) er
 	callStats:           stats,
 	callGC:              collect,
 
+	callCreateSnapshot: createSnapshot,
+	callSnapshots:      snapshots,
+	callRemoveSnapshot: removeSnapshot,
+	callLog:            log,
+	callHistory:        history,
+	callKeepHistory:    keepHistory,
+	callFork:           fork,
+	callDiff:           diff,
+	callRestore:        restore,
+	callSetQuota:       setQuota,
+	callQuota:          quota,
+
+	callMerge:           merge,
+	callConflicts:       conflicts,
+	callResolveConflict: resolveConflict,
+
 	callMount:       mount,
 	callUnmount:     unmount,
 	callWaitUnmount: waitUnmount,
 	callMounts:      listMounts,
+
+	callServe:         serve,
+	callServed:        served,
+	callTokensChanged: tokensChanged,
 
 	callWatch:   onTree(watch),
 	callReadDir: onTree(readDir),

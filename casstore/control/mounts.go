@@ -8,6 +8,7 @@ type Mount struct {
 	Dir        string // absolute, without symlinks, as the owner sees it
 	ReadOnly   bool
 	AllowOther bool // users other than the one who mounts may enter
+	Doze       bool // idle CPUs may sleep however many requests come
 
 	// Requests is how many messages the kernel has sent so far; only in what Mounts returns.
 	Requests uint64

@@ -24,18 +24,19 @@ const (
 
 // Server is the owner's side of the socket. Its methods are safe for concurrent use.
 type Server struct {
-	store  Store
-	mounts Mounts // nil when this owner mounts nothing
-	log    *slog.Logger
-	mux    *http.ServeMux
-	http   *http.Server
-	slots  chan struct{} // holds one element for each session
+	store   Store
+	mounts  Mounts  // nil when this owner mounts nothing
+	serving Serving // nil when it serves nothing
+	log     *slog.Logger
+	mux     *http.ServeMux
+	http    *http.Server
+	slots   chan struct{} // holds one element for each session
 
-	mu       sync.Mutex
-	closed   bool
-	sessions map[*session]struct{}
-	idle     chan struct{} // closed, and replaced when a session comes, when there are no sessions
-	serving  sync.WaitGroup
+	mu        sync.Mutex
+	closed    bool
+	sessions  map[*session]struct{}
+	idle      chan struct{} // closed, and replaced when a session comes, when there are no sessions
+	accepting sync.WaitGroup
 }
 
 // NewServer returns a server of store. mounts may be nil, and so may log.
@@ -49,6 +50,8 @@ func NewServer(store Store, mounts Mounts, log *slog.Logger) *Server {
 	}
 	close(s.idle)
 	s.mux.HandleFunc("GET "+controlPath, s.upgrade)
+	s.mux.HandleFunc("POST "+backupPath, s.backup)
+	s.mux.HandleFunc("POST "+loadPath, s.load)
 	s.http = &http.Server{
 		Handler: s.mux, ReadHeaderTimeout: handshakeTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -59,6 +62,9 @@ func NewServer(store Store, mounts Mounts, log *slog.Logger) *Server {
 // Handle serves another interface under pattern, as http.ServeMux does. It must be called before Serve.
 func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
+// Offer lets clients ask for what o does. It must be called before Serve.
+func (s *Server) Offer(o Serving) { s.serving = o }
+
 // Serve accepts clients until Close or Drain, and returns nil then. It closes l.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
@@ -66,18 +72,26 @@ func (s *Server) Serve(l net.Listener) error {
 		s.mu.Unlock()
 		return l.Close()
 	}
-	s.serving.Add(1)
+	s.accepting.Add(1)
 	s.mu.Unlock()
-	defer s.serving.Done()
+	defer s.accepting.Done()
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the control socket: %w", err)
 	}
 	return nil
 }
 
-// Drain stops accepting clients and waits until those there have gone, or ctx ends.
+// Drain stops accepting clients and waits until those there have gone, and requests to other interfaces have been answered,
+// or ctx ends.
 func (s *Server) Drain(ctx context.Context) error {
-	err := s.stopAccepting()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	// Sessions are no requests any more: it does not wait for them.
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.stopAccepting()
+	}
 	select {
 	case <-s.idleNow():
 	case <-ctx.Done():
@@ -101,7 +115,7 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	<-s.idleNow()
-	s.serving.Wait()
+	s.accepting.Wait()
 	return err
 }
 

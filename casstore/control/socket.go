@@ -71,7 +71,9 @@ func (l *listener) Close() error {
 	return errors.Join(err, l.dir.close())
 }
 
-func dialSocket(ctx context.Context, dir string) (net.Conn, error) {
+// DialSocket connects to the socket of the owner of the store in dir, for what [Server.Handle] serves there: ErrNoOwner when
+// there is none.
+func DialSocket(ctx context.Context, dir string) (net.Conn, error) {
 	at, err := openSocketDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, ErrNoOwner

@@ -2,6 +2,7 @@ package control
 
 import (
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/reconcile"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -62,6 +63,23 @@ const (
 	callCommit
 	callStatFS
 	callWatch
+	callServe
+	callServed
+	callTokensChanged
+	callCreateSnapshot
+	callSnapshots
+	callRemoveSnapshot
+	callLog
+	callHistory
+	callKeepHistory
+	callFork
+	callDiff
+	callRestore
+	callMerge
+	callConflicts
+	callResolveConflict
+	callSetQuota
+	callQuota
 )
 
 // header stands before every body.
@@ -92,6 +110,8 @@ type request struct {
 	Node    *vfs.NewNode
 	Data    []byte
 	Mount   *Mount
+	Serve   *ServeOptions
+	Quota   *casstore.Quota
 }
 
 // reply holds the results of every method.
@@ -112,6 +132,14 @@ type reply struct {
 	Stats   *casstore.Stats
 	GC      *casstore.GCReport
 	Mounts  []Mount
+	Served  []Served
+
+	Snapshots []casstore.Snapshot
+	Log       []casstore.LogEntry
+	History   *casstore.History
+	Diff      []casstore.DiffEntry
+	Conflicts []reconcile.Listed
+	Quota     *casstore.QuotaUse
 }
 
 // change is a vfs.Change whose origin is a number of the watching client, or zero.

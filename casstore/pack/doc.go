@@ -25,7 +25,8 @@
 // The magic of a frame is "CHNK"; the codec is a [chunk.Codec]; the lengths are in bytes, of the plain bytes and of the
 // payload, which is the chunk in stored form. The crc is the CRC-32C of the 48 bytes before it and the payload.
 // Flag 1 marks a dead frame: the place of a write that failed. Its payload is garbage, its crc covers only the 48 bytes
-// before it, its codec, plain length and id are zero. No other flag is used.
+// before it, its codec, plain length and id are zero. No other flag is used. The payload of a compressed chunk is shorter
+// than the plain bytes, so the length of a frame tells whether it is raw.
 //
 // # Promises
 //
@@ -33,6 +34,19 @@
 //     ENOSPC from Append, never a surprise later, and never damages what is there.
 //   - Once Sync has returned nil, every Append that had returned before it is durable.
 //   - A read gives the bytes that were appended under the id, or an error that wraps [chunk.ErrCorrupt].
+//
+// # What is verified
+//
+// The SHA-256 of the plain bytes is verified by [Set.Read] and [Set.ReadChunk], for whoever accepts a chunk, hands it on,
+// keeps it for others to rely on, or checks a store. [Set.ReadPlain] and [Set.ReadRaw], which serve the reads of files,
+// verify the crc. That is enough against what a disk does to bytes at rest: CRC-32C misses no error of up to 32 bits in a
+// row, and of others, in at most 512 KiB, one in four thousand million; filesystems rely on it for blocks of that kind.
+// It costs a fifteenth of the SHA-256. Against somebody who can write to the packs neither helps, as he can write other
+// manifests as well.
+//
+// Once a frame's crc has been verified, a caller may have parts of a raw chunk read by themselves, 4 KiB instead of 128
+// for a page of a file. Damage that the disk does after that is found by the next read of all of the chunk, by a check,
+// and by the next process.
 //
 // # After a crash
 //

@@ -31,8 +31,8 @@ type Header struct {
 	dead bool // the place of a failed write
 }
 
-// check says what is wrong with a header, or nothing. A stored form is never longer than the plain bytes: whoever
-// encodes keeps the shorter of the two.
+// check says what is wrong with a header, or nothing. A compressed payload is shorter than the plain bytes: whoever
+// encodes keeps the shorter of the two. So the length of a frame tells whether it is raw.
 func (h Header) check() string {
 	switch {
 	case h.dead && h != (Header{dead: true, StoredLen: h.StoredLen}):
@@ -43,7 +43,7 @@ func (h Header) check() string {
 		return ""
 	case !h.Codec.Valid():
 		return h.Codec.String()
-	case h.PlainLen > chunk.MaxSize || h.StoredLen > h.PlainLen || h.Codec == chunk.Raw && h.StoredLen != h.PlainLen:
+	case h.PlainLen > chunk.MaxSize || h.StoredLen > h.PlainLen || (h.Codec == chunk.Raw) != (h.StoredLen == h.PlainLen):
 		return fmt.Sprintf("%s of %d bytes in %d", h.Codec, h.PlainLen, h.StoredLen)
 	}
 	return ""
@@ -67,13 +67,27 @@ func (h Header) append(dst, payload []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, h.sum(dst[start:], payload))
 }
 
-// sum returns the checksum of a frame from its first 48 bytes and its payload.
-func (h Header) sum(head, payload []byte) uint32 {
+// sum returns the checksum of a frame from its first 48 bytes and its payload, which may be in parts.
+func (h Header) sum(head []byte, payload ...[]byte) uint32 {
 	crc := crc32.Checksum(head, castagnoli)
 	if h.dead {
 		return crc
 	}
-	return crc32.Update(crc, castagnoli, payload)
+	for _, part := range payload {
+		crc = crc32.Update(crc, castagnoli, part)
+	}
+	return crc
+}
+
+// isChunk says why the frame does not hold the chunk that id names, or nothing.
+func (h Header) isChunk(id chunk.ID) string {
+	switch {
+	case h.dead:
+		return "a dead frame"
+	case h.ID != id:
+		return "chunk " + h.ID.String()
+	}
+	return ""
 }
 
 // decodeHeader decodes the header at the start of b and returns its checksum, which it has not checked. what says what
@@ -99,16 +113,26 @@ func decodeHeader(b []byte) (h Header, crc uint32, what string) {
 
 // decodeFrame decodes a frame that is all of b, with everything checked but the id. The payload is part of b.
 func decodeFrame(b []byte) (h Header, payload []byte, what string) {
-	h, crc, what := decodeHeader(b)
+	n := min(frameHeader, len(b))
+	h, what = decodeParts(b[:n], b[n:])
+	return h, b[n:], what
+}
+
+// decodeParts decodes a frame whose payload is in parts.
+func decodeParts(head []byte, payload ...[]byte) (h Header, what string) {
+	h, crc, what := decodeHeader(head)
+	n := len(head)
+	for _, part := range payload {
+		n += len(part)
+	}
 	switch {
 	case what != "":
-		return Header{}, nil, what
-	case int(h.frameLen()) != len(b):
-		return Header{}, nil, fmt.Sprintf("a frame of %d bytes, not %d", h.frameLen(), len(b))
-	case h.sum(b[:frameHeader-4], b[frameHeader:]) != crc:
-		return Header{}, nil, "checksum does not match"
+	case int(h.frameLen()) != n:
+		what = fmt.Sprintf("a frame of %d bytes, not %d", h.frameLen(), n)
+	case h.sum(head[:frameHeader-4], payload...) != crc:
+		what = "checksum does not match"
 	}
-	return h, b[frameHeader:], ""
+	return h, what
 }
 
 // appendFileHeader appends the header of pack id to dst.

@@ -125,6 +125,13 @@ func TestEveryBitFlipIsFound(t *testing.T) {
 		if _, _, _, err := s.Read(nil, items[1].loc, items[1].id); !errors.Is(err, chunk.ErrCorrupt) {
 			t.Errorf("bit %d of byte %d: read: %v", bit, byteAt, err)
 		}
+		if _, err := s.ReadPlain(nil, items[1].loc, items[1].id, nil); !errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("bit %d of byte %d: read plain: %v", bit, byteAt, err)
+		}
+		part := make([]byte, 5) // most flips are outside it
+		if err := s.ReadRaw(part, 20, items[1].loc, items[1].id, false, nil); !errors.Is(err, chunk.ErrCorrupt) {
+			t.Errorf("bit %d of byte %d: read raw: %v", bit, byteAt, err)
+		}
 		wantCorruptAt(t, s, second, 1)
 	})
 	checkAll(t, s, items)
@@ -219,10 +226,14 @@ func TestReadRefusesOtherPlaces(t *testing.T) {
 		if _, _, _, err := s.Read(nil, c.loc, c.id); !errors.As(err, &bad) || bad.Off != c.loc.Off {
 			t.Errorf("%s: %v", c.name, err)
 		}
+		if err := s.ReadRaw(make([]byte, 5), 3, c.loc, c.id, false, nil); !errors.As(err, &bad) || bad.Off != c.loc.Off {
+			t.Errorf("%s: read raw: %v", c.name, err)
+		}
 	}
 }
 
-// A frame that is whole, but does not hold the chunk that it says, is found by the hash.
+// A frame that is whole, but does not hold the chunk that it says, is found by the hash, for whoever hands the chunk on
+// or checks it. Who reads a file does not have it hashed.
 func TestReadChunkVerifies(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	id := chunk.Sum([]byte("abc"))
@@ -235,13 +246,19 @@ func TestReadChunkVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, loc := range []Loc{wrong, garbage} {
-		if _, _, _, err := s.Read(nil, loc, id); err != nil {
+		var bad *CorruptError
+		if _, _, _, err := s.Read(nil, loc, id); !errors.As(err, &bad) || bad.Off != loc.Off {
 			t.Errorf("%v: read: %v", loc, err)
 		}
-		var bad *CorruptError
 		if _, err := s.ReadChunk(nil, loc, id); !errors.As(err, &bad) || bad.Off != loc.Off {
 			t.Errorf("%v: read chunk: %v", loc, err)
 		}
+	}
+	if plain, err := s.ReadPlain(nil, wrong, id, nil); err != nil || string(plain) != "abd" {
+		t.Errorf("read plain: %q, %v", plain, err)
+	}
+	if _, err := s.ReadPlain(nil, garbage, id, nil); !errors.Is(err, chunk.ErrCorrupt) {
+		t.Errorf("read plain what does not decode: %v", err)
 	}
 }
 

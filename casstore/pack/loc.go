@@ -43,6 +43,9 @@ func DecodeLoc(b []byte) (Loc, error) {
 // String returns the location for messages.
 func (l Loc) String() string { return fmt.Sprintf("%s at %d+%d", name(l.Pack), l.Off, l.Len) }
 
+// Raw reports whether a chunk of so many plain bytes is stored as it is: compressed ones take less.
+func (l Loc) Raw(plainLen uint64) bool { return uint64(l.Len) == frameHeader+plainLen }
+
 func (l Loc) valid() bool {
 	return l.Pack > 0 && l.Off >= fileHeader && l.Len >= frameHeader && l.Len <= maxFrame
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/carrelfs/carrel/casstore/chunk"
 )
 
@@ -132,6 +134,75 @@ func TestAppendReadScan(t *testing.T) {
 	}
 }
 
+// Every part of a raw chunk can be read, by itself or with the whole frame verified.
+func TestReadRaw(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	for _, n := range []int{0, 1, 5000, chunk.MaxSize} {
+		it := put(t, s, random(uint64(n), n))
+		if !it.loc.Raw(uint64(n)) {
+			t.Fatalf("%d bytes: %v is not raw", n, it.loc)
+		}
+		for _, part := range [][2]int{{0, n}, {0, n / 2}, {n / 3, n / 2}, {n / 2, n}, {n, n}} {
+			for _, known := range []bool{false, true} {
+				p := make([]byte, part[1]-part[0])
+				err := s.ReadRaw(p, part[0], it.loc, it.id, known, nil)
+				if err != nil || !bytes.Equal(p, it.plain[part[0]:part[1]]) {
+					t.Errorf("bytes %v of %d, known %v: %v", part, n, known, err)
+				}
+			}
+		}
+		for _, off := range []int{-1, 1, n + 1} {
+			if err := s.ReadRaw(make([]byte, n), off, it.loc, it.id, true, nil); !errors.Is(err, chunk.ErrCorrupt) {
+				t.Errorf("%d bytes of %d from %d: %v", n, n, off, err)
+			}
+		}
+	}
+	it := put(t, s, bytes.Repeat([]byte("carrel "), 9999))
+	if it.loc.Raw(uint64(len(it.plain))) {
+		t.Error("a compressed chunk is raw by its length")
+	}
+	if err := s.ReadRaw(make([]byte, 10), 0, it.loc, it.id, false, nil); !errors.Is(err, chunk.ErrCorrupt) {
+		t.Errorf("a compressed chunk read as raw: %v", err)
+	}
+}
+
+// A read says that it waits exactly when the operating system does not have the bytes.
+func TestReadWaits(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	it := put(t, s, random(1, 300_000))
+	mustSync(t, s)
+	file := s.packs[it.loc.Pack].file
+	cached := func() bool {
+		n, _ := unix.Preadv2(int(file.Fd()), [][]byte{make([]byte, it.loc.Len)}, int64(it.loc.Off), unix.RWF_NOWAIT)
+		return n == int(it.loc.Len)
+	}
+	for _, drop := range []bool{false, true} {
+		reads := map[string]func(wait func()) error{
+			"raw":   func(wait func()) error { return s.ReadRaw(make([]byte, 1), 5, it.loc, it.id, false, wait) },
+			"part":  func(wait func()) error { return s.ReadRaw(make([]byte, 9), 5, it.loc, it.id, true, wait) },
+			"plain": func(wait func()) error { _, err := s.ReadPlain(nil, it.loc, it.id, wait); return err },
+		}
+		for name, read := range reads {
+			if drop {
+				if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// It is told by what is in the cache before: some filesystems drop nothing, and some cannot tell.
+			waits, want := 0, 1
+			if !drop && cached() {
+				want = 0
+			}
+			if err := read(func() { waits++ }); err != nil {
+				t.Fatal(err)
+			}
+			if waits != want && !(drop && cached()) {
+				t.Errorf("%s, dropped %v: waits %d times, want %d", name, drop, waits, want)
+			}
+		}
+	}
+}
+
 func TestAppendRefuses(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	cases := []struct {
@@ -146,6 +217,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"too long", chunk.S2, chunk.MaxSize + 1, 10},
 		{"raw of other length", chunk.Raw, 10, 9},
 		{"longer than plain", chunk.S2, 10, 11},
+		{"compressed to no less", chunk.S2, 10, 10},
 		{"stored too long", chunk.S2, 10, chunk.MaxSize + 1},
 	}
 	for _, c := range cases {

@@ -2,8 +2,8 @@ package vfs
 
 import "time"
 
-// Ino is the number of an inode. Numbers are unique in a store and never used twice; a workspace's root alone is
-// [RootIno] in every workspace. Zero is no inode.
+// Ino is the number of an inode. Numbers are unique in a store and never used twice, but that a fork shares those of the
+// inodes it began with; a workspace's root is [RootIno] in every workspace. Zero is no inode.
 type Ino uint64
 
 // RootIno is the root directory of a workspace.

@@ -10,8 +10,15 @@
 // # The seam
 //
 // [Tree] is one live workspace. The store implements it, a mirror implements it, and the kernel driver, the exec
-// backends and the command line use nothing else. casstore/vfs/vfstest holds an implementation in memory and the
+// backends and the command line use nothing else. Package memtree implements it in memory, and vfstest holds the
 // conformance suite that every implementation passes.
+//
+// # The seam of replication
+//
+// [Authority] is one workspace at the place where its revisions are made: what changed since a cursor, a push of
+// records that is applied whole or not at all, digests, leases of inode numbers, and chunks by id. The store implements
+// it, syncwire carries it, a mirror uses it. [CheckPush] decides for every implementation what a push may do, and [Guard],
+// [Head], [Query] and others do what is alike in all of them.
 //
 // # What a Tree does not do
 //

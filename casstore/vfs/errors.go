@@ -32,6 +32,9 @@ var (
 	ErrNotStore      = errors.New("not a store")
 	ErrNoWorkspace   = errors.New("no such workspace")
 	ErrWorkspaceBusy = errors.New("workspace is in use")
+	ErrVoidCursor    = errors.New("void cursor")             // changes since it cannot be told: take a snapshot
+	ErrPushReused    = errors.New("push id used by another") // other records came under the same id
+	ErrNoRevision    = errors.New("no such revision")        // of a workspace, or one that is no longer kept
 )
 
 // Errors returns every sentinel of this package, for the tests that take all of them through a translation table.
@@ -40,6 +43,6 @@ func Errors() []error {
 		ErrNotExist, ErrExist, ErrNotDir, ErrIsDir, ErrNotEmpty, ErrNameTooLong, ErrInvalid, ErrTooBig, ErrNoSpace,
 		ErrQuota, ErrReadOnly, ErrNoXattr, ErrXattrTooBig, ErrTooManyLinks, ErrNotSupported, ErrNotPermitted, ErrStale,
 		ErrBusy, ErrInterrupted, ErrNoData, ErrCorrupt, ErrClosed, ErrInUse, ErrNewerFormat, ErrNotStore, ErrNoWorkspace,
-		ErrWorkspaceBusy,
+		ErrWorkspaceBusy, ErrVoidCursor, ErrPushReused, ErrNoRevision,
 	}
 }

@@ -78,26 +78,31 @@ func (b *Buffer) Freeze() *Layer {
 // Frozen returns the frozen layers, oldest first. The slice is the caller's.
 func (b *Buffer) Frozen() []*Layer { return slices.Clone(b.frozen) }
 
-// Drop forgets l, the oldest frozen layer, because the base now contains it, and gives its memory back to the pool.
-// Whoever still reads from l may go on. It does nothing when l is not in the stack, since Discard may have come between
-// the Freeze and the Drop of whoever stores the layer. It panics when l is not the oldest.
+// Drop forgets l, the oldest frozen layer, because the base now contains it, and gives its memory back. Nobody may read
+// from l any more, and so there must be one who stores a layer, not several. It does nothing when l is not in the
+// stack, since Discard may have come between the Freeze and the Drop of whoever stores the layer. It panics when l is
+// not the oldest.
 func (b *Buffer) Drop(l *Layer) {
 	switch slices.Index(b.frozen, l) {
 	case -1:
 	case 0:
 		b.frozen = slices.Delete(b.frozen, 0, 1)
 		b.pool.charge(-l.Bytes())
+		l.free()
 	default:
 		panic("writebuf: Drop of a layer that is not the oldest")
 	}
 }
 
-// Discard forgets all layers, because the file is gone, and gives their memory back. The buffer is then as new.
+// Discard forgets all layers, because the file is gone, and gives their memory back. The buffer is then as new. Whoever
+// still reads from a frozen layer may go on.
 func (b *Buffer) Discard() {
 	held := b.live.Bytes()
 	for _, l := range b.frozen {
 		held += l.Bytes()
+		slabs.giveLater(l)
 	}
+	b.live.free()
 	b.live, b.frozen = newLayer(), nil
 	b.pool.charge(-held)
 }

@@ -23,15 +23,15 @@
 // # Memory
 //
 // Written bytes are copied once and never moved because a file grows: each extent has an allocation (a slab) of its
-// own, and a writer that appends gets slabs that double in size up to 128 KiB. Writing over data that is in the live
-// layer happens in place. Every byte held, unused ends of slabs and the extents' own memory included, is charged to
+// own, and a writer that appends gets slabs that double in size up to 128 KiB, and in a long run slabs of 1 MiB. These
+// are not in Go's heap (see arena). Writing over data that is in the live layer happens in place. Every byte held, unused ends of slabs and the extents' own memory included, is charged to
 // the [Pool] that all buffers of a store share, and exactly that is given back.
 //
 // # Locks
 //
 // A Buffer has none: the owner's lock of the file guards it. Methods that change a buffer exclude all others; methods
-// that only look may run beside each other. A frozen [Layer] never changes and needs no lock. A Pool has one lock,
-// which is the last in any order: nothing is called with it held. Admit waits, so it is called before the file's
+// that only look may run beside each other. A frozen [Layer] never changes and needs no lock. A Pool has one lock, and
+// so has the arena; both are the last in any order: nothing is called with them held. Admit waits, so it is called before the file's
 // lock is taken.
 //
 // # A crash

@@ -13,7 +13,10 @@ type extent struct {
 // newData returns an extent that holds a copy of p, with room for size bytes in all.
 func newData(off uint64, p []byte, size int) extent {
 	var slab []byte
-	if size > len(p) {
+	if size == maxSlab {
+		slab = slabs.take()
+	}
+	if slab == nil && size > len(p) {
 		slab = slices.Grow(slab, size)
 	}
 	// For a slab that is filled at once, append takes memory that has not been cleared, unlike make.
@@ -61,11 +64,25 @@ func (e *extent) cutHead(at uint64) {
 	}
 }
 
+// free gives the slab back. Nobody may use the extent after that, nor have its data.
+func (e *extent) free() {
+	if e.held == maxSlab {
+		slabs.give(e.data[:1])
+	}
+}
+
+// move puts data, a part of e's, into a slab of its own, in e's place.
+func (e *extent) move(off uint64, data []byte) {
+	moved := newData(off, data, len(data))
+	e.free()
+	*e = moved
+}
+
 // shrink moves what is left to a slab of its own when it is less than half of the old one. Waiting for the half makes
 // the bytes moved less than the bytes cut off, however small the steps.
 func (e *extent) shrink() {
 	if len(e.data)*2 < e.held {
-		*e = newData(e.off, e.data, len(e.data))
+		e.move(e.off, e.data)
 	}
 }
 
@@ -78,7 +95,7 @@ func (e *extent) punch(off, end uint64) extent {
 		after.cutHead(end)
 		e.cutTail(off)
 	case off-e.off < e.end()-end:
-		*e = newData(e.off, e.data[:off-e.off], 0)
+		*e = newData(e.off, e.data[:off-e.off], 0) // the slab is now after's
 		after.cutHead(end)
 	default:
 		after = newData(end, e.data[end-e.off:], 0)

@@ -3,7 +3,7 @@ package writebuf
 import "math"
 
 // Layer is what was done to a file between two calls of [Buffer.Freeze]. It never changes after the Layer has been
-// returned by one, so everything may be used from any goroutine, also after [Buffer.Drop].
+// returned by one, so everything may be used from any goroutine, until [Buffer.Drop]; then its memory is another's.
 //
 // To bring a base up to date: cut it off at Floor, then put the extents into it.
 type Layer struct {
@@ -38,6 +38,40 @@ func (l *Layer) Extents(fn func(Extent) bool) {
 
 // Bytes is what the layer is charged for, in bytes.
 func (l *Layer) Bytes() int64 { return l.list.memory }
+
+// Combine returns a layer that does what several do, oldest first, one after the other. It copies their bytes, belongs to
+// no [Buffer] and is charged to no [Pool]. The caller gives it back by [Layer.Release].
+func Combine(layers []*Layer) *Layer {
+	all := newLayer()
+	for _, l := range layers {
+		if l.floor != math.MaxUint64 {
+			all.truncate(l.floor)
+		}
+		l.each(func(e *extent) {
+			if e.zeros() {
+				all.zero(e.off, e.end())
+			} else {
+				all.write(e.data, e.off)
+			}
+		})
+	}
+	return all
+}
+
+// Release gives the memory of a layer that [Combine] has returned back. Nobody may read from it any more.
+func (l *Layer) Release() { l.free() }
+
+// free gives the memory of a layer that nobody looks at any more back.
+func (l *Layer) free() { l.each((*extent).free) }
+
+// each calls fn for every extent.
+func (l *Layer) each(fn func(*extent)) {
+	for _, block := range l.list.blocks {
+		for i := range block {
+			fn(&block[i])
+		}
+	}
+}
 
 // empty reports whether the layer changes nothing.
 func (l *Layer) empty() bool { return len(l.list.blocks) == 0 && l.floor == math.MaxUint64 }
@@ -81,13 +115,21 @@ func (l *Layer) fill(at pos, p []byte, off uint64) int {
 			e.append(p[:n])
 			return n
 		}
-		size = max(size, min(2*e.held, growSlab))
+		size = max(size, l.growth(e))
 	}
 	if uint64(size) > room {
 		size = int(room)
 	}
 	l.list.insert(at, newData(off, p, size))
 	return len(p)
+}
+
+// growth is the size of a slab for a write that goes on where e ends.
+func (l *Layer) growth(e *extent) int {
+	if e.held >= growSlab && l.list.memory >= longRun {
+		return maxSlab
+	}
+	return min(2*e.held, growSlab)
 }
 
 // room returns how far it is from off, where there is no data, to the next data, and whether there are zeros at or

@@ -94,13 +94,14 @@ func (l *list) split(p pos) pos {
 	return p
 }
 
-// remove takes out the extents from one place up to, not including, another.
+// remove takes out the extents from one place up to, not including, another, and frees them.
 func (l *list) remove(from, to pos) {
 	if from == to {
 		return
 	}
 	for p := from; p != to; p = l.next(p) {
 		l.memory -= l.at(p).memory()
+		l.at(p).free()
 	}
 	if from.block == to.block {
 		l.blocks[from.block] = slices.Delete(l.blocks[from.block], from.i, to.i)

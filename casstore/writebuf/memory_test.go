@@ -47,7 +47,7 @@ func TestMemoryOfPatterns(t *testing.T) {
 		{"sequential 1 MiB", sequential(1 << 20), 1.001, 8},
 		{"sequential 128 KiB", sequential(128 << 10), 1.002, 64},
 		{"sequential 4 KiB", sequential(4 << 10), 1.03, 80},
-		{"appends of 128 B", sequential(128), 1.03, 80},
+		{"appends of 128 B", sequential(128), 1.13, 80}, // the last slab is almost empty
 		{"random 4 KiB", random(4<<10, 4*file), 1.2, file / 4096},
 		{"random 4 KiB, dense", random(4<<10, file), 1.04, file / 4096},
 		{"random 64 KiB", random(64<<10, 4*file), 1.2, file / (64 << 10)},

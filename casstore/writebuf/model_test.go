@@ -125,6 +125,26 @@ func (m *model) drop() error {
 	return nil
 }
 
+// dropAll is drop for all frozen layers, combined.
+func (m *model) dropAll() error {
+	frozen := m.buf.Frozen()
+	want := slices.Clone(m.base)
+	for _, l := range m.layers[:len(frozen)] {
+		l.apply(want)
+	}
+	all := Combine(frozen)
+	store(m.base, all)
+	all.Release()
+	if err := same("base", 0, m.base, want); err != nil {
+		return err
+	}
+	for _, l := range frozen {
+		m.buf.Drop(l)
+	}
+	m.layers = m.layers[len(frozen):]
+	return nil
+}
+
 // store applies a layer to base by what it says of itself.
 func store(base []byte, l *Layer) {
 	if floor := l.Floor(); floor < uint64(len(base)) {

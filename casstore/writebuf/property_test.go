@@ -29,6 +29,7 @@ func TestBufferIsModel(t *testing.T) {
 			"truncate": func(t *rapid.T) { m.truncate(off.Draw(t, "size")) },
 			"freeze":   func(*rapid.T) { must(m.freeze()) },
 			"drop":     func(*rapid.T) { must(m.drop()) },
+			"drop all": func(*rapid.T) { must(m.dropAll()) },
 			"read":     func(t *rapid.T) { must(m.check(off.Draw(t, "off"), length.Draw(t, "n"))) },
 			"discard": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "dice") == 0 {
@@ -91,8 +92,10 @@ func (m *model) step(r *rand.Rand, length int) error {
 		m.truncate(off)
 	case dice < 810:
 		return m.freeze()
-	case dice < 813:
+	case dice < 812:
 		return m.drop()
+	case dice < 813:
+		return m.dropAll()
 	default:
 		return m.check(off, n)
 	}

@@ -28,6 +28,7 @@ func (p *program) benchCommand() *cli.Command {
 			"some GiB on the disk of --work, and minutes for each suite. Ctrl-C ends it and leaves nothing.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "suite", Usage: "run these `SUITES`, with commas", Value: "reference"},
+			&cli.StringFlag{Name: "rows", Usage: "only those whose names match `REGEXP` (RE2)"},
 			&cli.StringFlag{
 				Name: "vs", Usage: "compare with these `PLACES`, with commas: tmpfs (as root), disk, DIR or NAME=DIR",
 				Value: "tmpfs,disk",
@@ -130,6 +131,9 @@ func (p *program) benchConfig(c *cli.Context) (bench.Config, error) {
 		return config, &usageError{c, fmt.Sprintf("fewer than %d rounds say nothing", bench.MinRounds)}
 	}
 	if config.Suites, err = bench.Suites(strings.Split(c.String("suite"), ","), benchSizes(c)); err != nil {
+		return config, &usageError{c, err.Error()}
+	}
+	if config.Suites, err = bench.OnlyRows(config.Suites, c.String("rows")); err != nil {
 		return config, &usageError{c, err.Error()}
 	}
 	config.Targets, err = benchTargets(c, program)

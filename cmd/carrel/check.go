@@ -13,8 +13,9 @@ func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "check",
 		Usage: "verify the store",
-		Description: "Verifies that all records, chunks and packs are as FORMAT.md says. The exit status is 1 when something\n" +
-			"is not. It changes nothing, and works while workspaces are mounted.",
+		Description: "Verifies that all records, chunks and packs are as FORMAT.md says, but for the bytes of chunks, which only\n" +
+			"--bytes reads. The exit status is 1 when something is not. It changes nothing, and works while workspaces are\n" +
+			"mounted.",
 		Flags: []cli.Flag{
 			storeFlag(),
 			&cli.BoolFlag{Name: "bytes", Usage: "also read and hash every chunk"},

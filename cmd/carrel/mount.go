@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,14 +21,17 @@ func (p *program) mountCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "mount",
 		Usage:     "mount a workspace on a directory",
-		ArgsUsage: "WORKSPACE DIR",
+		ArgsUsage: "WORKSPACE[@WHEN]|URL DIR",
 		Description: "Makes the store, the workspace and DIR when they are not there, and stays until DIR is unmounted,\n" +
 			"by 'carrel umount DIR' or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is\n" +
 			"started again by itself. A second mount of the same store goes through the first one's daemon, and ends\n" +
-			"with it when that one is ended by Ctrl-C or SIGTERM.",
-		Flags: append(mountFlags(), &cli.BoolFlag{
-			Name: "detach", Usage: "mount in the background; the log is daemon.log in the store",
-		}),
+			"with it when that one is ended by Ctrl-C or SIGTERM.\n\n" +
+			"With a URL as 'carrel serve' prints it, the workspace is another machine's: it is joined, as by 'carrel join'. The\n" +
+			"flags from --token-file on are for that alone.",
+		Flags: slices.Concat(mountFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: "detach", Usage: "mount in the background; the log is daemon.log in the store"},
+			&cli.DurationFlag{Name: "keep-history", Usage: "have the store keep what was for `TIME`, as 'carrel history --keep' does"},
+		}, remoteFlags(), mirrorFlags()),
 		Action: p.mount,
 	}
 }
@@ -40,10 +45,13 @@ func mountFlags() []cli.Flag {
 			Name: "allow-other", Usage: "let other users in, as owners and modes say", Value: os.Geteuid() == 0,
 			DefaultText: "true as root",
 		},
+		&cli.BoolFlag{
+			Name: "doze", Usage: "let idle CPUs sleep while requests come fast (in small virtual machines they otherwise do not)",
+		},
 	}
 }
 
-// job is a mount that is to be made.
+// job is a mount that is to be made, or none: for a daemon that is to be asked what to do.
 type job struct {
 	store  string
 	mount  control.Mount
@@ -66,18 +74,30 @@ func parseJob(c *cli.Context) (job, error) {
 			return job{}, err
 		}
 	}
-	j.mount = control.Mount{Workspace: args[0], Dir: dir, ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other")}
+	j.mount = control.Mount{
+		Workspace: args[0], Dir: dir, ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Doze: c.Bool("doze"),
+	}
 	return j, nil
 }
 
 // arguments is the command line that does the job, for the hidden commands.
 func (j job) arguments(command string, flags ...string) []string {
+	if (j.mount == control.Mount{}) {
+		return append([]string{"carrel", command, "--store=" + j.store}, flags...)
+	}
 	return append(append([]string{"carrel", command, "--store=" + j.store,
-		fmt.Sprintf("--read-only=%t", j.mount.ReadOnly), fmt.Sprintf("--allow-other=%t", j.mount.AllowOther)},
+		fmt.Sprintf("--read-only=%t", j.mount.ReadOnly), fmt.Sprintf("--allow-other=%t", j.mount.AllowOther),
+		fmt.Sprintf("--doze=%t", j.mount.Doze)},
 		flags...), "--", j.mount.Workspace, j.mount.Dir)
 }
 
+// urlScheme is what the URL of a workspace on another machine begins with.
+const urlScheme = "carrel://"
+
 func (p *program) mount(c *cli.Context) error {
+	if strings.HasPrefix(c.Args().First(), urlScheme) {
+		return p.mountRemote(c)
+	}
 	j, err := parseJob(c)
 	if err != nil {
 		return err
@@ -89,11 +109,25 @@ func (p *program) mount(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
-	err = p.mountHowever(c.Context, j)
+	if err = p.keepHistory(c); err == nil {
+		err = p.mountHowever(c.Context, j)
+	}
 	if err != nil && made {
 		_ = os.Remove(j.mount.Dir) // it stays when somebody uses it meanwhile
 	}
 	return err
+}
+
+// mountRemote is mount for a workspace of another machine.
+func (p *program) mountRemote(c *cli.Context) error {
+	args, err := arguments(c, 2, 2)
+	if err != nil {
+		return err
+	}
+	if c.Bool("detach") {
+		return &usageError{c, "--detach is for workspaces of a local store"}
+	}
+	return p.joinOn(c, args[0], args[1])
 }
 
 // makePoint makes the mount point, and says whether it did.
@@ -105,14 +139,28 @@ func makePoint(dir string) (made bool, err error) {
 	return true, os.MkdirAll(dir, 0o755)
 }
 
-// mountHowever asks the daemon that has the store open, or starts one. When one was started by someone else at the same
-// moment, that one is asked.
+// mountHowever asks the daemon that has the store open, or starts one.
 func (p *program) mountHowever(ctx context.Context, j job) error {
+	return p.throughDaemon(ctx, j.store,
+		func(owner *control.Client) error { return p.mountThrough(ctx, j, owner) },
+		func() error {
+			if j.detach {
+				return p.mountDetached(ctx, j)
+			}
+			return p.mountHere(ctx, j)
+		})
+}
+
+// throughDaemon asks the daemon that has the store open, or has one started by here. When one was started by someone else
+// at the same moment, that one is asked.
+func (p *program) throughDaemon(
+	ctx context.Context, store string, ask func(owner *control.Client) error, here func() error,
+) error {
 	for {
-		owner, err := control.Dial(ctx, j.store)
+		owner, err := control.Dial(ctx, store)
 		switch {
 		case err == nil && owner.Owner().Mounts:
-			return errors.Join(p.mountThrough(ctx, j, owner), owner.Close())
+			return errors.Join(ask(owner), owner.Close())
 		case err == nil: // the daemon waits for it
 			p.say("waiting for process %d, which works on the store", owner.Owner().PID)
 			err = owner.Close()
@@ -122,15 +170,10 @@ func (p *program) mountHowever(ctx context.Context, j job) error {
 		if err != nil {
 			return err
 		}
-		if j.detach {
-			err = p.mountDetached(ctx, j)
-		} else {
-			err = p.mountHere(ctx, j)
-		}
-		if !errors.Is(err, vfs.ErrInUse) {
+		if err = here(); !errors.Is(err, vfs.ErrInUse) {
 			return err
 		}
-		if err := p.canDial(ctx, j.store, err); err != nil {
+		if err := p.canDial(ctx, store, err); err != nil {
 			return err
 		}
 	}

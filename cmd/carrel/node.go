@@ -55,6 +55,20 @@ func base64IfNeeded(s string) string {
 	return base64.StdEncoding.EncodeToString([]byte(s))
 }
 
+// namesJSON are names that people can read and, when one of them is not UTF-8, the bytes of all in base64.
+func namesJSON(names []string) (readable, base64s []string) {
+	bytes := false
+	for _, name := range names {
+		readable = append(readable, strings.ToValidUTF8(name, "\uFFFD"))
+		base64s = append(base64s, base64.StdEncoding.EncodeToString([]byte(name)))
+		bytes = bytes || !utf8.ValidString(name)
+	}
+	if !bytes {
+		base64s = nil
+	}
+	return readable, base64s
+}
+
 // printJSON prints one object on one line.
 func (p *program) printJSON(v any) error {
 	e := json.NewEncoder(p.stdout)

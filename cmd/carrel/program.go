@@ -62,7 +62,8 @@ func (p *program) app() *cli.App {
 			"  carrel doctor                   say what this machine lacks",
 		Description: "The store is --store DIR, else $CARREL_STORE, else $XDG_DATA_HOME/carrel, else\n" +
 			"~/.local/share/carrel. Flags go before the arguments. A place in a workspace is written\n" +
-			"WORKSPACE:/PATH.",
+			"WORKSPACE:/PATH. WORKSPACE@WHEN is the workspace as it was, read-only: at a revision (demo@1234), at a\n" +
+			"snapshot (demo@NAME), or so long ago (demo@2h, demo@3d).",
 		Version:              version(),
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,
@@ -70,14 +71,21 @@ func (p *program) app() *cli.App {
 		ErrWriter:            p.stderr,
 		Reader:               p.stdin,
 		Suggest:              true,
-		ExitErrHandler:       func(*cli.Context, error) {}, // the exit status is decided in one place, report
-		OnUsageError:         onUsageError,
-		Flags:                []cli.Flag{storeFlag()},
-		Action:               noCommand,
+
+		DisableSliceFlagSeparator: true,                         // workspaces may have commas in their names, and commands have
+		ExitErrHandler:            func(*cli.Context, error) {}, // the exit status is decided in one place, report
+		OnUsageError:              onUsageError,
+		Flags:                     []cli.Flag{storeFlag()},
+		Action:                    noCommand,
 		Commands: []*cli.Command{
-			p.mountCommand(), p.umountCommand(), p.workspaceCommand(),
+			p.mountCommand(), p.joinCommand(), p.umountCommand(), p.workspaceCommand(),
+			p.forkCommand(), p.diffCommand(), p.mergeCommand(), p.conflictsCommand(), p.restoreCommand(), p.logCommand(),
+			p.snapshotCommand(), p.historyCommand(),
+			p.backupCommand(), p.loadCommand(),
 			p.lsCommand(), p.catCommand(), p.putCommand(), p.getCommand(), p.rmCommand(), p.findCommand(), p.grepCommand(),
 			p.importCommand(), p.exportCommand(),
+			p.execCommand(), p.mcpCommand(), p.psCommand(), p.attachCommand(), p.logsCommand(), p.killCommand(),
+			p.serveCommand(), p.tokenCommand(), p.syncCommand(),
 			p.checkCommand(), p.gcCommand(), p.statsCommand(), p.doctorCommand(), p.completionCommand(),
 			p.benchCommand(),
 			p.daemonCommand(), p.superviseCommand(), p.benchStepCommand(),

@@ -10,8 +10,8 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 	"github.com/carrelfs/carrel/cmd/carrel/transfer"
-	"github.com/carrelfs/carrel/cmd/carrel/treepath"
 )
 
 func (p *program) putCommand() *cli.Command {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/syncwire"
 )
 
 // The exit statuses.
@@ -22,6 +23,11 @@ const (
 
 // errQuiet is a failure of which everything has been said, or nothing is to be said: grep found nothing.
 var errQuiet = errors.New("failed")
+
+// exitError is the exit status of a program that ran elsewhere, to be passed on. All has been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // usageError is a command line that cannot be meant.
 type usageError struct {
@@ -50,6 +56,7 @@ func told(err error, format string, args ...any) error {
 // report says what went wrong, and what to do, and returns the exit status.
 func (p *program) report(ctx context.Context, err error) int {
 	var usage *usageError
+	var exit exitError
 	switch {
 	case err == nil:
 		return exitDone
@@ -58,11 +65,16 @@ func (p *program) report(ctx context.Context, err error) int {
 		p.say("%s", usage.text)
 		fmt.Fprintf(p.stderr, "Run '%s --help' for how it is used.\n", name)
 		return exitUsage
+	case errors.As(err, &exit):
+		return int(exit)
 	case errors.Is(err, errQuiet):
 	case ctx.Err() != nil && isInterrupt(err):
 		p.say("interrupted")
 	default:
 		p.say("%s", explain(err))
+	}
+	if s := (*statusError)(nil); errors.As(err, &s) {
+		return s.status
 	}
 	return exitFailed
 }
@@ -92,13 +104,19 @@ var advices = []struct {
 	err    error
 	advice string
 }{
+	{syncwire.ErrToken, "It is unknown there, has expired, was removed, or is not for this workspace: the server's log says which.\n" +
+		"'carrel token create' makes one, where the store is."},
+	{syncwire.ErrRights, "'carrel token create' makes one that allows it, where the store is."},
+	{syncwire.ErrClientKey, "Ask whoever runs it to add yours: 'carrel sync key FILE' prints it."},
+	{syncwire.ErrFingerprint, "Somebody else answers there, or the server has a new key: ask whoever runs it for its URL."},
 	{vfs.ErrNewerFormat, "A newer version of carrel made this store: use that version. Nothing was changed."},
 	{vfs.ErrCorrupt, "Nothing was changed. 'carrel check --bytes' lists all that is damaged; a store that cannot be opened\n" +
-		"at all must be restored from a copy of its directory."},
+		"at all must be restored from a copy of its directory, or made anew of a backup by 'carrel load'."},
 	{control.ErrVersion, "Use the version that has the store open, or end that process\n" +
 		"(a mount ends by 'carrel umount DIR')."},
 	{vfs.ErrInUse, "Another process has the store open and does not answer on its socket. End it, or wait for it."},
 	{vfs.ErrNoWorkspace, "'carrel ws ls' lists the workspaces there are, 'carrel ws create NAME' makes one."},
+	{vfs.ErrNoRevision, "'carrel log WORKSPACE' lists the revisions that are kept, 'carrel snapshot ls WORKSPACE' the snapshots."},
 	{vfs.ErrWorkspaceBusy, "It is mounted, or a command works on it: unmount it first, or wait."},
 	{vfs.ErrNoSpace, "Free space on the store's disk: remove files from workspaces and run 'carrel gc',\n" +
 		"or make room beside the store."},

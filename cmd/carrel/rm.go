@@ -9,7 +9,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
-	"github.com/carrelfs/carrel/cmd/carrel/treepath"
+	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 )
 
 func (p *program) rmCommand() *cli.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +15,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/fusefs"
 )
 
 func TestMain(m *testing.M) {
 	fusefs.HelperMain()
-	testscript.Main(m, map[string]func(){"carrel": main})
+	testscript.Main(m, map[string]func(){"carrel": main, "syncpeer": peerMain})
 }
 
 // The scripts run the program as people do: a process for each command, real stores, real mounts.
@@ -32,15 +34,33 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TZ", "UTC")
 			env.Setenv("LONG", strings.Repeat("n", 256))
+			// A program under the race detector sleeps a second before it exits, and a script starts dozens.
+			env.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 			env.Defer(func() { cleanUp(t, env.WorkDir) })
-			return nil
+			return writeChapter("Branch a workspace per agent", env.WorkDir)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "eventually": eventually, "daemon": signalDaemon, "kill-both": killBoth, "flip": flip,
-			"truncate": truncate,
+			"truncate": truncate, "kill-owner": killOwner,
 		},
 		RequireExplicitExec: true,
 	})
+}
+
+// writeChapter writes the commands of a chapter of the README into chapter.sh, with mounts in the same directory.
+func writeChapter(title, dir string) error {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		return err
+	}
+	_, chapter, found := strings.Cut(string(readme), "\n## "+title+"\n")
+	_, chapter, begins := strings.Cut(chapter, "\n```sh\n")
+	chapter, _, ends := strings.Cut(chapter, "\n```\n")
+	if !found || !begins || !ends {
+		return fmt.Errorf("the README has no commands in a chapter %q", title)
+	}
+	chapter = strings.ReplaceAll(chapter, "/mnt/", filepath.Join(dir, "mnt")+"/")
+	return os.WriteFile(filepath.Join(dir, "chapter.sh"), []byte(chapter+"\n"), 0o600)
 }
 
 // cleanUp takes away what a failed script left mounted, and ends its daemons while their stores are still there.
@@ -81,7 +101,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // scriptPatience is how long a script waits for what another process does.
-const scriptPatience = 30 * time.Second
+const scriptPatience = 2 * time.Minute
 
 // eventually runs a program until it succeeds: what it waits for is done by other processes.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
@@ -128,6 +148,18 @@ func killBoth(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(unix.Close(process))
 		}()
 	}
+}
+
+// killOwner kills the process that has a store open: kill-owner STORE
+func killOwner(ts *testscript.TestScript, neg bool, args []string) {
+	owner, err := control.Dial(context.Background(), ts.MkAbs(args[0]))
+	ts.Check(err)
+	process, err := unix.PidfdOpen(owner.Owner().PID, 0)
+	ts.Check(err)
+	ts.Check(unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0))
+	ts.Check(waitForProcess(process))
+	ts.Check(unix.Close(process))
+	ts.Check(owner.Close())
 }
 
 func daemonOf(ts *testscript.TestScript, dir string) int {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
+
+	"github.com/carrelfs/carrel/casstore/control"
 )
 
 func (p *program) statsCommand() *cli.Command {
@@ -17,8 +19,14 @@ func (p *program) statsCommand() *cli.Command {
 	}
 }
 
-// statsJSON is casstore.Stats as scripts see it.
+// statsJSON is what there is of a store, and who is served it, as scripts see it.
 type statsJSON struct {
+	storeJSON
+	Served []servedJSON `json:"served,omitempty"`
+}
+
+// storeJSON is casstore.Stats as scripts see it.
+type storeJSON struct {
 	Rev          uint64 `json:"revision"`
 	Workspaces   uint64 `json:"workspaces"`
 	Inodes       uint64 `json:"inodes"`
@@ -47,15 +55,24 @@ func (p *program) stats(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		j := statsJSON(st)
-		if c.Bool("json") {
-			return p.printJSON(j)
+		var list []control.Served
+		if s.owner != nil {
+			if list, err = s.owner.Served(c.Context); err != nil {
+				return err
+			}
 		}
-		return p.printStats(dir, j)
+		if !c.Bool("json") {
+			return p.printStats(dir, statsJSON{storeJSON: storeJSON(st)}, list)
+		}
+		j := statsJSON{storeJSON: storeJSON(st)}
+		for _, now := range list {
+			j.Served = append(j.Served, servedJSONOf(now))
+		}
+		return p.printJSON(j)
 	})
 }
 
-func (p *program) printStats(dir string, j statsJSON) error {
+func (p *program) printStats(dir string, j statsJSON, served []control.Served) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range []struct{ name, value string }{
 		{"store", dir},
@@ -71,6 +88,10 @@ func (p *program) printStats(dir string, j statsJSON) error {
 			humanize.IBytes(j.Reserve))},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", row.name, row.value)
+	}
+	for _, s := range served {
+		fmt.Fprintf(w, "served to\t%d sessions; %d requests by %d in all\n", len(s.Peers), s.Traffic.RoundTrips(), s.Traffic.Sessions)
+		fmt.Fprintf(w, "UDP\t%s\n", udpState(s))
 	}
 	return w.Flush()
 }

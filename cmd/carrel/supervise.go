@@ -13,6 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 )
 
@@ -37,6 +39,34 @@ func (p *program) supervise(ctx context.Context, j job, log *slog.Logger, ready 
 		Log: log, Ready: ready,
 	}
 	return s.Run(ctx)
+}
+
+// daemonHere starts a daemon that has nothing mounted, asks it to do something, and ends it.
+func (p *program) daemonHere(
+	ctx context.Context, store string, ask func(owner *control.Client) error, flags ...string,
+) error {
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	daemonCtx, end := context.WithCancel(context.WithoutCancel(ctx)) // it ends in order, when all is done
+	defer end()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- p.supervise(daemonCtx, job{store: store}, log, func() { close(ready) }, flags...) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ready:
+	}
+	owner, err := control.Dial(ctx, store)
+	if err == nil {
+		err = errors.Join(ask(owner), owner.Close())
+	}
+	end()
+	if endErr := <-ended; endErr != nil {
+		return endErr // the reason when the owner is gone
+	}
+	return err
 }
 
 // mountDetached starts a supervisor of its own session, and returns when the mount is usable or cannot be.
@@ -83,7 +113,8 @@ func (p *program) prepareStore(ctx context.Context, j job) error {
 		return err
 	}
 	if j.mount.ReadOnly {
-		_, err = s.Info(ctx, j.mount.Workspace)
+		name, _, _ := casstore.SplitMoment(j.mount.Workspace)
+		_, err = s.Info(ctx, name)
 	}
 	return errors.Join(err, s.close())
 }
@@ -140,7 +171,7 @@ func (p *program) daemonLog(level slog.Level) *slog.Logger {
 
 func (p *program) daemonCommand() *cli.Command {
 	return &cli.Command{
-		Name: "daemon", Hidden: true, ArgsUsage: "WORKSPACE DIR",
+		Name: "daemon", Hidden: true, ArgsUsage: "[WORKSPACE DIR]",
 		Flags: append(mountFlags(),
 			&cli.BoolFlag{Name: "resume", Usage: "mount what a daemon that died had mounted"},
 			&cli.BoolFlag{Name: "quiet", Usage: "log only what is wrong"}),
@@ -148,9 +179,18 @@ func (p *program) daemonCommand() *cli.Command {
 	}
 }
 
+// daemonJob is a job that may be none.
+func daemonJob(c *cli.Context) (job, error) {
+	if c.NArg() > 0 {
+		return parseJob(c)
+	}
+	store, err := storeDir(c)
+	return job{store: store}, err
+}
+
 // daemon is what a supervisor starts. What is wrong goes to it, in words; it decides whether a person hears of it.
 func (p *program) daemon(c *cli.Context) error {
-	j, err := parseJob(c)
+	j, err := daemonJob(c)
 	if err != nil {
 		return err
 	}
@@ -163,7 +203,7 @@ func (p *program) daemon(c *cli.Context) error {
 		level = slog.LevelWarn
 	}
 	err = daemon.Run(ctx, daemon.Config{
-		Store: j.store, Mount: j.mount, Resume: c.Bool("resume"), Log: p.daemonLog(level),
+		Store: j.store, Mount: j.mount, Agent: "carrel " + version(), Resume: c.Bool("resume"), Log: p.daemonLog(level),
 		Ready: func() { daemon.WriteStatus(status, daemon.Status{Ready: true}) },
 	})
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,8 +18,8 @@ func (p *program) workspaceCommand() *cli.Command {
 	jsonFlag := &cli.BoolFlag{Name: "json", Usage: "print one JSON object per line"}
 	return &cli.Command{
 		Name:   "ws",
-		Usage:  "make, list, rename and remove workspaces",
-		Action: noSubcommand,
+		Usage:  "make, list, rename, bound and remove workspaces",
+		Action: noSubcommand("create, ls, info, rename, quota or rm"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "create", Usage: "make an empty workspace", ArgsUsage: "WORKSPACE", Flags: []cli.Flag{storeFlag(), jsonFlag},
@@ -28,6 +30,7 @@ func (p *program) workspaceCommand() *cli.Command {
 				Action: p.wsInfo},
 			{Name: "rename", Usage: "give a workspace another name", ArgsUsage: "WORKSPACE NAME",
 				Flags: []cli.Flag{storeFlag()}, Action: p.wsRename},
+			p.quotaCommand(),
 			{
 				Name: "rm", Usage: "remove workspaces with all that is in them", ArgsUsage: "WORKSPACE...",
 				Flags:       []cli.Flag{storeFlag()},
@@ -37,11 +40,14 @@ func (p *program) workspaceCommand() *cli.Command {
 	}
 }
 
-func noSubcommand(c *cli.Context) error {
-	if name := c.Args().First(); name != "" {
-		return &usageError{c, fmt.Sprintf("there is no command %q", name)}
+// noSubcommand is for a command that does nothing by itself. which says what it knows.
+func noSubcommand(which string) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if name := c.Args().First(); name != "" {
+			return &usageError{c, fmt.Sprintf("there is no command %q", name)}
+		}
+		return &usageError{c, "which command? " + which}
 	}
-	return &usageError{c, "which command? create, ls, info, rename or rm"}
 }
 
 // workspaceJSON is a workspace as scripts see it.
@@ -53,12 +59,16 @@ type workspaceJSON struct {
 	Revision   uint64    `json:"revision"`
 	Inodes     *uint64   `json:"inodes,omitempty"` // only of info
 	Bytes      *uint64   `json:"bytes,omitempty"`  // only of info
+
+	Origin         uint64 `json:"origin_id,omitempty"` // of a fork
+	OriginRevision uint64 `json:"origin_revision,omitempty"`
 }
 
 func workspaceJSONOf(in casstore.Info, sums bool) workspaceJSON {
 	w := workspaceJSON{
 		Name: strings.ToValidUTF8(in.Name, "\uFFFD"), NameBase64: base64IfNeeded(in.Name), ID: in.ID,
 		Created: in.Created.Go(), Revision: uint64(in.Rev),
+		Origin: in.Origin, OriginRevision: uint64(in.OriginRev),
 	}
 	if sums {
 		w.Inodes, w.Bytes = &in.Inodes, &in.Bytes
@@ -117,10 +127,23 @@ func (p *program) wsInfo(c *cli.Context) error {
 		fmt.Fprintf(w, "name\t%s\n", p.shown(in.Name))
 		fmt.Fprintf(w, "created\t%s\n", in.Created.Go().Local().Format(time.RFC3339))
 		fmt.Fprintf(w, "revision\t%d\n", in.Rev)
+		if in.Origin > 0 {
+			fmt.Fprintf(w, "fork of\t%s\n", p.originName(c.Context, s, in))
+		}
 		fmt.Fprintf(w, "inodes\t%d\n", in.Inodes)
 		fmt.Fprintf(w, "bytes\t%d (%s)\n", in.Bytes, humanize.IBytes(in.Bytes))
 		return w.Flush()
 	})
+}
+
+// originName says what a workspace is a fork of.
+func (p *program) originName(ctx context.Context, s *opened, in casstore.Info) string {
+	list, err := s.Workspaces(ctx)
+	i := slices.IndexFunc(list, func(o casstore.Info) bool { return o.ID == in.Origin })
+	if err != nil || i < 0 {
+		return fmt.Sprintf("a workspace that was removed, at revision %d", in.OriginRev)
+	}
+	return fmt.Sprintf("%s@%d", p.shown(list[i].Name), in.OriginRev)
 }
 
 func (p *program) wsRename(c *cli.Context) error {

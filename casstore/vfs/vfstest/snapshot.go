@@ -223,8 +223,8 @@ func (n Node) line(path string, times bool) string {
 	return b.String()
 }
 
-// Dump returns the whole tree as text, a line for each path, in the order of paths.
-func (t *Tree) Dump() string {
+// Dump returns a whole tree as text, a line for each path, in the order of paths.
+func Dump(t vfs.Tree) string {
 	nodes, err := Snapshot(context.Background(), t)
 	if err != nil {
 		return err.Error()

@@ -18,7 +18,7 @@ const sampleDump = `"/" type=2 mode=0755 nlink=3 owner=0:0 size=0 mtime=7
 `
 
 func TestDump(t *testing.T) {
-	if got := sample(t).Dump(); got != sampleDump {
+	if got := vfstest.Dump(sample(t)); got != sampleDump {
 		t.Errorf("got:\n%swant:\n%s", got, sampleDump)
 	}
 }

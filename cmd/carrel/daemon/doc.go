@@ -1,4 +1,4 @@
-// Package daemon keeps workspaces mounted.
+// Package daemon keeps workspaces mounted, and served to other machines.
 //
 // Two processes stand behind a mount:
 //
@@ -7,8 +7,10 @@
 //	     +-- life: a pipe; the daemon ends when it closes --->   +-- has the store open, serves control.sock
 //	     +-- status: a pipe; "ready", or what went wrong  <---   +-- serves the mounts through fusefs
 //
-// The daemon ([Run]) mounts one workspace at first and more when it is asked over the socket, and ends when the last is
-// unmounted, from wherever. The [Supervisor] holds no state of its own that a crash could lose.
+// The daemon ([Run]) mounts one workspace at first and more when it is asked over the socket, serves the store to other
+// machines while it is asked to (package serving), runs things on workspaces (package execs), and ends when nothing is mounted,
+// served, run or held ([Hold]) any more. One that is started to serve or to run something mounts nothing at first, and ends with
+// whoever started it. The [Supervisor] holds no state of its own that a crash could lose.
 //
 // # What survives a crash
 //

@@ -3,9 +3,13 @@ package daemon
 import "time"
 
 const (
-	// memoryLimit is where Go's collector works harder to keep the daemon's heap, in bytes. What the store holds of it is
-	// bounded lower (casstore/limits.go); without a limit the heap grows to twice that between two collections.
-	memoryLimit = 350 << 20
+	// memoryLimit is how much memory the daemon's heap and the slabs of large writes (casstore/writebuf) may have together,
+	// in bytes: where Go's collector works harder to keep the heap to what the slabs leave of it. What the store holds of
+	// the heap is bounded lower (casstore/limits.go); without a limit it grows to twice that between two collections.
+	// A limit for the heap alone has to leave room for all slabs, which small files do not use, and was so near to what
+	// ten thousands of those hold that the collector ran all the time. Beside both is what is mapped of files: the
+	// program, and some 40 MiB of Badger's.
+	memoryLimit = 280 << 20
 
 	// storePatience is how long a daemon waits for a store that another process has open: a command that works on it
 	// for a moment, or a daemon that is just ending.

@@ -24,18 +24,20 @@ type recorded struct {
 	Dir        []byte
 	ReadOnly   bool
 	AllowOther bool
+	Doze       bool
 }
 
 func (r recorded) mount() control.Mount {
 	return control.Mount{
-		Workspace: string(r.Workspace), Dir: string(r.Dir), ReadOnly: r.ReadOnly, AllowOther: r.AllowOther,
+		Workspace: string(r.Workspace), Dir: string(r.Dir), ReadOnly: r.ReadOnly, AllowOther: r.AllowOther, Doze: r.Doze,
 	}
 }
 
-// writeRecord replaces the record at once. It need not survive the machine: mounts do not either.
+// writeRecord replaces the record at once. It need not survive the machine: mounts do not either. An empty record says that
+// nothing is to be mounted again; without one (nil) that is not known.
 func writeRecord(store string, list []recorded) error {
 	path := filepath.Join(store, recordName)
-	if len(list) == 0 {
+	if list == nil {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -48,7 +50,7 @@ func writeRecord(store string, list []recorded) error {
 	return renameio.WriteFile(path, b, 0o600, renameio.WithTempDir(store))
 }
 
-// readRecord returns nothing when there is no record.
+// readRecord returns nil when there is no record.
 func readRecord(store string) ([]recorded, error) {
 	b, err := os.ReadFile(filepath.Join(store, recordName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -12,23 +13,27 @@ import (
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/cmd/carrel/execs"
+	"github.com/carrelfs/carrel/cmd/carrel/serving"
 )
 
 // Config says what a daemon does.
 type Config struct {
 	Store string        // its directory, absolute and without symlinks; made when there is none
-	Mount control.Mount // the first
+	Mount control.Mount // the first; the zero Mount for a daemon that is to serve other machines or run things
+	Agent string        // what it says it is to them
 	// Resume also mounts what a daemon before this one, which died, had mounted.
 	Resume bool
 	Log    *slog.Logger
-	Ready  func() // called when the mount is usable
+	Ready  func() // called when the mount is usable, or when it can be asked to serve
 }
 
-// Run is the daemon. It returns when the last mount has gone, or when ctx ends: then everything is unmounted, even when
-// it is busy. In both cases all is durable and the store closed, unless the error says otherwise.
+// Run is the daemon. It returns when nothing keeps it any more (see Hold), or when ctx ends: then everything is unmounted,
+// even when it is busy. In both cases all is durable and the store closed, unless the error says otherwise.
 func Run(ctx context.Context, o Config) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
+		casstore.OnSlabs(func(bytes int) { debug.SetMemoryLimit(memoryLimit - int64(bytes)) })
 	}
 	s, err := openStore(ctx, o)
 	if err != nil {
@@ -41,17 +46,28 @@ func Run(ctx context.Context, o Config) error {
 	store := control.Own(s)
 	t := newTable(store, o.Store, o.Log)
 	server := control.NewServer(store, t, o.Log)
+	x, err := execs.Open(execs.Config{Store: s, Dir: o.Store, Keep: t.keep, Log: o.Log})
+	if err != nil {
+		return errors.Join(err, l.Close(), s.Close())
+	}
+	x.Register(server.Handle, nil)
+	server.Offer(serving.New(serving.Config{
+		Store: s, Dir: o.Store, Agent: o.Agent, Log: o.Log, API: x.Register, Keep: t.keep,
+	}))
+	server.Handle("GET "+holdPath, http.HandlerFunc(t.hold))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
-	err = serve(ctx, o, t, server)
-	return errors.Join(err, t.close(), server.Close(), <-served, s.Close())
+	err = serve(ctx, o, t, server, x)
+	return errors.Join(err, x.Close(), t.close(), server.Close(), <-served, s.Close())
 }
 
 // openStore waits for a process that has the store open for a moment, but not for another daemon.
 func openStore(ctx context.Context, o Config) (*casstore.Store, error) {
 	deadline := time.Now().Add(storePatience)
 	for {
-		s, err := casstore.Open(o.Store, casstore.Options{Create: true, Logger: o.Log})
+		s, err := casstore.Open(o.Store, casstore.Options{
+			Create: true, Logger: o.Log, DefaultHistory: casstore.DefaultHistory,
+		})
 		if !errors.Is(err, vfs.ErrInUse) || time.Now().After(deadline) {
 			return s, err
 		}
@@ -70,23 +86,30 @@ func openStore(ctx context.Context, o Config) (*casstore.Store, error) {
 }
 
 // serve mounts, says so, and waits for the end.
-func serve(ctx context.Context, o Config, t *table, server *control.Server) error {
-	if err := mountAll(ctx, o, t); err != nil {
+func serve(ctx context.Context, o Config, t *table, server *control.Server, x *execs.Service) error {
+	switch err := mountAll(ctx, o, t); {
+	case errors.Is(err, errNothingLeft):
+		o.Log.Info("nothing was mounted any more: ending")
+		return nil
+	case err != nil:
 		return err
 	}
 	o.Ready()
 	select {
 	case <-t.empty:
-		o.Log.Info("nothing is mounted any more: ending")
+		o.Log.Info("nothing is mounted or served any more: ending")
 		return server.Drain(ctx)
 	case <-ctx.Done():
 	}
 	o.Log.Info("ending")
-	err := t.close()
+	err := errors.Join(x.Close(), t.close())
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), clientPatience)
 	defer cancel()
 	return errors.Join(err, server.Drain(wait))
 }
+
+// errNothingLeft is for a daemon that follows one which had nothing mounted any more, and only served.
+var errNothingLeft = errors.New("nothing is left to mount")
 
 // mountAll makes the first mount, or those that a dead daemon had. Of these one that fails is logged: it must not keep
 // the others away.
@@ -98,7 +121,13 @@ func mountAll(ctx context.Context, o Config, t *table) error {
 			o.Log.Error("what was mounted before is not known", "err", err)
 		}
 	}
-	if len(before) == 0 {
+	switch {
+	case len(before) > 0:
+	case o.Mount == control.Mount{}:
+		return nil
+	case before != nil:
+		return errNothingLeft
+	default:
 		return t.Mount(ctx, o.Mount)
 	}
 	infos, err := t.store.Workspaces(ctx)
@@ -106,7 +135,8 @@ func mountAll(ctx context.Context, o Config, t *table) error {
 		return err
 	}
 	var errs []error
-	for _, r := range before {
+	for i, r := range before {
+		t.owe(before[i+1:])
 		if err := mountAgain(ctx, t, r, infos); err != nil {
 			o.Log.Error("mount again", "err", err)
 			errs = append(errs, err)
@@ -123,7 +153,7 @@ func mountAgain(ctx context.Context, t *table, r recorded, infos []casstore.Info
 	for _, in := range infos {
 		if in.ID == r.ID {
 			m := r.mount()
-			m.Workspace = in.Name
+			m.Workspace = renamed(m.Workspace, in.Name)
 			return t.Mount(ctx, m)
 		}
 	}

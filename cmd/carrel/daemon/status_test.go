@@ -40,7 +40,9 @@ func TestRecord(t *testing.T) {
 	if list, err := readRecord(store); err != nil || len(list) != 0 {
 		t.Errorf("without a record: %v, %v", list, err)
 	}
-	want := []recorded{{7, []byte("w\xff"), []byte("/mnt/\xfe"), true, false}, {8, []byte("x"), []byte("/y"), false, true}}
+	want := []recorded{
+		{7, []byte("w\xff"), []byte("/mnt/\xfe"), true, false, true}, {8, []byte("x"), []byte("/y"), false, true, false},
+	}
 	if err := writeRecord(store, want); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +52,12 @@ func TestRecord(t *testing.T) {
 	}
 	if m := got[0].mount(); m.Workspace != "w\xff" || m.Dir != "/mnt/\xfe" || !m.ReadOnly {
 		t.Errorf("mount %+v", m)
+	}
+	if err := writeRecord(store, []recorded{}); err != nil {
+		t.Error(err)
+	}
+	if got, err := readRecord(store); err != nil || got == nil || len(got) != 0 {
+		t.Errorf("an empty record is read as %v, %v", got, err)
 	}
 	for range 2 {
 		if err := writeRecord(store, nil); err != nil {

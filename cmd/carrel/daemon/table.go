@@ -9,24 +9,27 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/fusefs"
 )
 
-// table is what a daemon has mounted. It implements control.Mounts.
+// table is what a daemon has mounted, and what else it is there for. It implements control.Mounts.
 type table struct {
 	store control.Store
 	dir   string // the store's
 	log   *slog.Logger
-	empty chan struct{} // closed when the last mount has gone
+	empty chan struct{} // closed when there is nothing left to be there for
 
 	recording sync.Mutex // held while the record is written; before mu
 
 	mu       sync.Mutex
 	closed   bool // no more mounts are taken
 	mounts   map[string]*mounted
-	was      bool           // there was a mount
+	owed     []recorded     // what a daemon that died had mounted, and is not mounted again yet
+	kept     int            // other reasons to be there
+	was      bool           // there was a mount, or another reason
 	making   sync.WaitGroup // one for each mount that is being made; none is added once closed
 	watchers sync.WaitGroup // one for each mount
 }
@@ -37,6 +40,7 @@ var _ control.Mounts = (*table)(nil)
 type mounted struct {
 	control.Mount
 	id     uint64         // of the workspace
+	opened bool           // the workspace is
 	server *fusefs.Server // nil while it is being made
 	tree   control.Workspace
 	gone   chan struct{} // closed when its bytes are durable and it is off the table
@@ -49,6 +53,9 @@ func newTable(store control.Store, dir string, log *slog.Logger) *table {
 
 // Mount implements control.Mounts.
 func (t *table) Mount(ctx context.Context, m control.Mount) error {
+	if _, _, past := casstore.SplitMoment(m.Workspace); past {
+		m.ReadOnly = true
+	}
 	x := &mounted{Mount: m, gone: make(chan struct{})}
 	if err := t.claim(x); err != nil {
 		return err
@@ -59,7 +66,6 @@ func (t *table) Mount(ctx context.Context, m control.Mount) error {
 		return err
 	}
 	t.watchers.Go(func() { t.watch(x) })
-	t.record()
 	return nil
 }
 
@@ -90,12 +96,17 @@ func (t *table) mount(ctx context.Context, x *mounted) error {
 	if err != nil {
 		return err
 	}
+	t.mu.Lock()
+	x.opened = true
+	t.mu.Unlock()
+	t.record() // before anybody can see the mount, and believe that it will come back after a crash
 	// At the last moment: until then those who work in the mount get an error, and cannot write beneath it.
 	if err := fusefs.CleanDead(x.Dir); err != nil {
 		return errors.Join(err, tree.Close())
 	}
 	server, err := fusefs.Mount(x.Dir, tree, fusefs.Options{
-		Name: sourceOf(x.Workspace, t.dir), ReadOnly: x.ReadOnly, AllowOther: x.AllowOther, Logger: t.log,
+		Name: sourceOf(x.Workspace, t.dir), ReadOnly: x.ReadOnly, AllowOther: x.AllowOther, Doze: x.Doze,
+		Logger: t.log,
 	})
 	if err != nil {
 		return errors.Join(err, tree.Close())
@@ -122,12 +133,21 @@ func (t *table) openWorkspace(ctx context.Context, x *mounted) (control.Workspac
 	if err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
+	name, _, _ := casstore.SplitMoment(x.Workspace)
 	for _, in := range list {
-		if in.Name == x.Workspace {
+		if in.Name == name {
 			x.id = in.ID
 		}
 	}
 	return tree, nil
+}
+
+// renamed is a workspace, or one at a moment, by the name that it has now.
+func renamed(workspace, name string) string {
+	if _, when, past := casstore.SplitMoment(workspace); past {
+		return name + "@" + when
+	}
+	return name
 }
 
 // watch waits for the end of a mount, whoever ends it, and cleans up.
@@ -140,36 +160,77 @@ func (t *table) watch(x *mounted) {
 	}
 	x.err = err
 	t.drop(x)
-	t.record()
 }
 
-// drop takes a mount off the table.
+// drop takes a mount off the table, and says so when that is recorded: what somebody has been told is unmounted must not
+// come back after a crash.
 func (t *table) drop(x *mounted) {
 	t.mu.Lock()
 	delete(t.mounts, x.Dir)
-	if len(t.mounts) == 0 && t.was {
-		t.closed, t.was = true, false
-		close(t.empty)
-	}
+	t.mu.Unlock()
+	t.record()
+	t.mu.Lock()
+	t.endLocked()
 	t.mu.Unlock()
 	close(x.gone)
 }
 
-// record writes down what is mounted now. Without it a mount still works; it would not come back after a crash.
+// endLocked ends the daemon when nothing needs it any more.
+func (t *table) endLocked() {
+	if len(t.mounts) == 0 && t.kept == 0 && t.was {
+		t.closed, t.was = true, false
+		close(t.empty)
+	}
+}
+
+// keep keeps the daemon there, without any mount too, until release is called.
+func (t *table) keep() (release func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("the daemon is ending: %w", vfs.ErrClosed)
+	}
+	t.kept++
+	t.was = true
+	return func() {
+		t.mu.Lock()
+		t.kept--
+		t.endLocked()
+		t.mu.Unlock()
+		t.record()
+	}, nil
+}
+
+// record writes down what is mounted now, or about to be. Without it a mount still works; it would not come back after a crash.
 func (t *table) record() {
 	t.recording.Lock()
 	defer t.recording.Unlock()
 	t.mu.Lock()
 	var list []recorded
+	if t.kept > 0 {
+		list = []recorded{} // this daemon may outlive its mounts, and they must not come back with the next
+	}
 	for _, x := range t.mounts {
-		if x.server != nil {
-			list = append(list, recorded{x.id, []byte(x.Workspace), []byte(x.Dir), x.ReadOnly, x.AllowOther})
+		if x.opened {
+			list = append(list, recorded{x.id, []byte(x.Workspace), []byte(x.Dir), x.ReadOnly, x.AllowOther, x.Doze})
+		}
+	}
+	for _, r := range t.owed {
+		if t.mounts[string(r.Dir)] == nil {
+			list = append(list, r)
 		}
 	}
 	t.mu.Unlock()
 	if err := writeRecord(t.dir, list); err != nil {
 		t.log.Warn("record the mounts", "err", err)
 	}
+}
+
+// owe notes what is still to be mounted again.
+func (t *table) owe(list []recorded) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.owed = list
 }
 
 func (t *table) find(dir string) *mounted {
@@ -202,7 +263,7 @@ func (t *table) Unmount(ctx context.Context, dir string, force bool) (last bool,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.mounts) == 0, x.err
+	return len(t.mounts) == 0 && t.kept == 0, x.err
 }
 
 // WaitUnmount implements control.Mounts.
@@ -236,7 +297,7 @@ func (t *table) Mounts(ctx context.Context) ([]control.Mount, error) {
 		m.Requests = x.server.Requests()
 		for _, in := range infos {
 			if in.ID == x.id {
-				m.Workspace = in.Name
+				m.Workspace = renamed(m.Workspace, in.Name)
 			}
 		}
 		list = append(list, m)

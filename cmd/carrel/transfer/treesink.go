@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
-	"github.com/carrelfs/carrel/cmd/carrel/treepath"
+	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 )
 
 // TreeSink writes into a directory of a workspace, beside what is there.

@@ -1,0 +1,105 @@
+package casstore
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// idSet is a set of chunks of a whole store, of which it keeps eight bytes each. It may take one for another that is in
+// it: a collector then leaves a chunk that nobody needs, once in a great many stores.
+type idSet map[uint64]struct{}
+
+func (s idSet) add(id chunk.ID) { s[binary.LittleEndian.Uint64(id[:])] = struct{}{} }
+
+func (s idSet) has(id chunk.ID) bool {
+	_, ok := s[binary.LittleEndian.Uint64(id[:])]
+	return ok
+}
+
+// marked are the chunks that something refers to, and apart from them those that history does.
+type marked struct {
+	live, past idSet
+}
+
+// mark returns all chunks that something refers to.
+func (s *Store) mark(ctx context.Context) (*marked, error) {
+	m := &marked{live: make(idSet), past: make(idSet)}
+	for id := range s.chunks.uncommitted() {
+		m.live.add(id)
+	}
+	s.guests.mark(s.now(), m.live)
+	for _, w := range s.openWorkspaces() {
+		if err := w.markOpen(ctx, m.live); err != nil {
+			return nil, err
+		}
+	}
+	if s.replicas.any.Load() {
+		return m, s.markReplicas(ctx, m.live)
+	}
+	return m, s.markRecords(ctx, m)
+}
+
+// markBody calls add for each chunk that a body refers to.
+func (s *Store) markBody(ctx context.Context, b vfs.Body, add func(chunk.ID)) error {
+	switch b.Kind {
+	case vfs.BodyExtents:
+		entries, err := decodeExtents(b.Data)
+		markEntries(entries, add)
+		return err
+	case vfs.BodyTree:
+		root, err := decodeRoot(b.Data)
+		if err != nil {
+			return err
+		}
+		get := func(id chunk.ID) ([]byte, error) { return s.chunks.get(ctx, id) }
+		return mapError(chunk.WalkTree(root, get, func(id chunk.ID, node bool) error {
+			add(id)
+			if node && s.replicas.any.Load() {
+				return s.skipAbsent(id)
+			}
+			return nil
+		}))
+	}
+	return nil
+}
+
+func markEntries(entries []chunk.Entry, add func(chunk.ID)) {
+	for _, e := range entries {
+		if !e.Hole {
+			add(e.ID)
+		}
+	}
+}
+
+// markOpen marks what the files in memory refer to, which need not be in any record.
+func (w *Workspace) markOpen(ctx context.Context, live idSet) error {
+	w.mu.Lock()
+	var files []*file
+	var stored []vfs.Body
+	for _, n := range w.inodes {
+		if n.file != nil && (w.replica == nil || n.gen != 0 || n.gone) { // a clean one can be fetched again
+			files = append(files, n.file)
+		}
+		if n.gone {
+			stored = append(stored, n.stored.body) // in no record any more, and perhaps not loaded
+		}
+	}
+	w.mu.Unlock()
+	for _, f := range files {
+		f.mu.Lock()
+		bases := []base{f.base, f.flushed.base, f.saved.base}
+		f.mu.Unlock()
+		for _, b := range bases {
+			markEntries(b.manifest.Entries(), live.add)
+		}
+	}
+	for _, b := range stored {
+		if err := w.store.markBody(ctx, b, live.add); err != nil {
+			return err
+		}
+	}
+	return nil
+}

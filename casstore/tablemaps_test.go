@@ -1,0 +1,94 @@
+package casstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// TestTableMaps: Badger's tables can be found, their memory is let go of, and everything is there after it.
+func TestTableMaps(t *testing.T) {
+	dir := t.TempDir()
+	name := func(i int) string { return fmt.Sprint("a name of some length, so that there is much to map ", i) }
+	const n = 6_000
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	for i := range n {
+		if _, err := w.Create(bg, vfs.RootIno, name(i), vfs.NewNode{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // Badger writes what it has in memory to a table
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	w = openWorkspace(t, s, "ws")
+	lookUpAll := func() {
+		for i := range n {
+			if _, err := w.Lookup(bg, vfs.RootIno, name(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lookUpAll()
+	tables := 0
+	for _, l := range s.maps.levels {
+		for _, table := range l.hold() {
+			tables++
+			if err := table.DecrRef(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if tables == 0 {
+		t.Fatal("this Badger has no tables of that name")
+	}
+	before := mappedBytes()
+	s.maps.trimAnyway()
+	s.maps.committed()
+	for end := time.Now().Add(time.Minute); s.maps.nextTrim() == 0; {
+		if time.Now().After(end) {
+			t.Fatal("nobody has looked at the memory")
+		}
+		time.Sleep(mappedPoll)
+	}
+	if after := mappedBytes(); after >= before {
+		t.Errorf("%d bytes were mapped in memory, and are %d", before, after)
+	}
+	if next := s.maps.nextTrim(); next < mappedMost {
+		t.Errorf("the next trim is at %d bytes", next)
+	}
+	w.forgetAll()
+	lookUpAll()
+}
+
+// TestTableMapsOfClosed: a trim that comes late finds nothing.
+func TestTableMapsOfClosed(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.maps.trimAnyway()
+	s.maps.trim()
+}
+
+// trimAnyway has the next trim take the tables out of memory however little they are.
+func (m *tableMaps) trimAnyway() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit, m.trimmed = 0, time.Now().Add(time.Hour)
+}
+
+func (m *tableMaps) nextTrim() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.limit
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/carrelfs/carrel/casstore/control"
+	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/cmd/carrel/execs"
+	"github.com/carrelfs/carrel/execd"
+	"github.com/carrelfs/carrel/execd/api"
+)
+
+func (p *program) execCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "exec",
+		Usage:     "run a command on a workspace",
+		ArgsUsage: "WORKSPACE -- COMMAND [ARGUMENT...]",
+		Description: "The command runs in the daemon's own bash when every program that it needs is built in there, which takes\n" +
+			"no process; else in a container: the host's programs, read-only, the workspace at /workspace, no network but\n" +
+			"loopback. --why says which it was. Its output comes live, signals are passed on to it, and its exit status is that\n" +
+			"of carrel: 128+n for a signal n, 124 when its time is over, 127 when there is no such program. It ends\n" +
+			"when the command has ended and nobody has its output open; what is left is killed then.",
+		Flags: []cli.Flag{
+			storeFlag(),
+			&cli.StringFlag{Name: "backend", Usage: "run it with `BACKEND`: " + strings.Join(execs.Backends, ", "), DefaultText: execs.Backends[0]},
+			&cli.BoolFlag{Name: "why", Usage: "say on standard error which backend ran it, and why"},
+			&cli.StringFlag{Name: "source", Usage: "run the `TEXT` of a script or module; COMMAND is its parameters, if any"},
+			&cli.StringFlag{Name: "input", Usage: "give a module `JSON`: its default export is called with it, and what that returns printed"},
+			&cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "run it in a terminal"},
+			&cli.BoolFlag{Name: "no-stdin", Aliases: []string{"n"}, Usage: "give it no standard input"},
+			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "print its id and leave it to a daemon that is there"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
+			&cli.StringFlag{Name: "dir", Aliases: []string{"w"}, Usage: "run it in `PATH` of the workspace"},
+			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "give it the variable `NAME[=VALUE]`"},
+			&cli.DurationFlag{Name: "timeout", Usage: "kill it after `TIME`"},
+			&cli.StringFlag{Name: "memory", Usage: "let it use `SIZE` bytes of memory"},
+			&cli.Float64Flag{Name: "cpus", Usage: "let it use `N` processors"},
+			&cli.UintFlag{Name: "pids", Usage: "let it have `N` processes"},
+			&cli.StringFlag{Name: "root", Usage: "give its container the programs of `DIR` on this machine, read-only"},
+			&cli.StringFlag{Name: "image", Usage: "give its container the programs of an OCI image layout or tarball at `PATH`, read-only"},
+			&cli.StringFlag{Name: "net", Usage: "let it use a `NETWORK`: host is that of this machine; without the flag there is loopback alone"},
+			&cli.StringFlag{Name: "id", Usage: "give it an `ID`; one that there is is not run again"},
+		},
+		Action: p.exec,
+	}
+}
+
+// execJob is a command that is to be run.
+type execJob struct {
+	store  string
+	spec   execd.Spec
+	json   bool
+	why    bool
+	detach bool
+}
+
+func parseExecJob(c *cli.Context) (*execJob, error) {
+	args := c.Args().Slice()
+	if len(args) > 1 && args[1] == "--" {
+		args = append(args[:1:1], args[2:]...)
+	}
+	if len(args) < 2 && (len(args) == 0 || !c.IsSet("source")) {
+		return nil, &usageError{c, "too few arguments: " + c.Command.HelpName + " " + c.Command.ArgsUsage}
+	}
+	store, err := storeDir(c)
+	if err != nil {
+		return nil, err
+	}
+	j := &execJob{store: store, json: c.Bool("json"), why: c.Bool("why"), detach: c.Bool("detach")}
+	j.spec = execd.Spec{
+		ID: c.String("id"), Workspace: args[0], Backend: c.String("backend"), Args: args[1:], Timeout: c.Duration("timeout"),
+		Source: c.String("source"), Net: c.String("net"),
+		Open:   !c.Bool("no-stdin") && !j.detach,
+		Limits: execd.Limits{CPU: uint32(c.Float64("cpus") * 1000), Pids: uint32(c.Uint("pids"))},
+	}
+	if input := c.String("input"); input != "" {
+		j.spec.Input = json.RawMessage(input)
+		j.spec.Backend = cmp.Or(j.spec.Backend, execs.JS) // which alone takes any
+	}
+	if j.spec.ID == "" {
+		j.spec.ID = strings.ToLower(rand.Text()[:12]) // ours, so that a start whose answer was lost is not made twice
+	}
+	if dir := c.String("dir"); dir != "" {
+		j.spec.Dir = "/" + strings.TrimPrefix(dir, "/")
+	}
+	if c.IsSet("root") && c.IsSet("image") {
+		return nil, &usageError{c, "--root and --image: a container has one root"}
+	}
+	if root := c.String("root") + c.String("image"); root != "" {
+		if j.spec.Root, err = realPath(root); err != nil {
+			return nil, err
+		}
+	}
+	if size := c.String("memory"); size != "" {
+		if j.spec.Limits.Memory, err = humanize.ParseBytes(size); err != nil {
+			return nil, &usageError{c, fmt.Sprintf("--memory %q: write a size, such as 512MiB", size)}
+		}
+	}
+	for _, e := range c.StringSlice("env") {
+		if !strings.Contains(e, "=") {
+			e += "=" + os.Getenv(e)
+		}
+		j.spec.Env = append(j.spec.Env, e)
+	}
+	return j, nil
+}
+
+func (p *program) exec(c *cli.Context) error {
+	j, err := parseExecJob(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("tty") {
+		size := p.terminalSize()
+		j.spec.TTY = &size
+		if t := os.Getenv("TERM"); t != "" {
+			j.spec.Env = append(j.spec.Env, "TERM="+t)
+		}
+	}
+	return p.withExecs(c.Context, j.store, func(x *api.Client) error { return p.execThrough(c.Context, j, x) })
+}
+
+// withExecs works with the daemon of a store, or has one started meanwhile.
+func (p *program) withExecs(ctx context.Context, store string, f func(x *api.Client) error) error {
+	ask := func(*control.Client) error { // the connection keeps the daemon there
+		x := api.NewClient(func(ctx context.Context) (net.Conn, error) { return control.DialSocket(ctx, store) })
+		defer x.Close()
+		return f(x)
+	}
+	return p.throughDaemon(ctx, store, ask, func() error { return p.daemonHere(ctx, store, ask, "--quiet") })
+}
+
+// execThrough runs a command and passes on what comes of it.
+func (p *program) execThrough(ctx context.Context, j *execJob, x *api.Client) error {
+	// Signals are passed on. They do not end what tells of the end.
+	stream := context.WithoutCancel(ctx)
+	events, err := x.Start(stream, j.spec)
+	if err != nil {
+		return startFailed(err)
+	}
+	defer events.Close()
+	first, err := events.Next()
+	if err != nil {
+		return startFailed(err)
+	}
+	id := first.GetStarted()
+	if j.detach {
+		fmt.Fprintln(p.stdout, id)
+		return nil
+	}
+	f := &follower{program: p, execs: x, id: id, json: j.json, why: j.why}
+	session, err := p.beginSession(f, &j.spec)
+	if err != nil {
+		return err
+	}
+	err = f.follow(stream, events)
+	return errors.Join(err, session.end())
+}
+
+// startFailed gives what could not be started the exit status that a shell would give it.
+func startFailed(err error) error {
+	switch {
+	case errors.Is(err, vfs.ErrNotExist):
+		return &statusError{err, execd.CodeNoProgram}
+	case errors.Is(err, vfs.ErrNotPermitted):
+		return &statusError{err, execd.CodeNotRun}
+	}
+	return err
+}
+
+// terminalSize is that of our own terminal, or the usual one.
+func (p *program) terminalSize() execd.Size {
+	for _, f := range []any{p.stdin, p.stderr} {
+		if f, ok := f.(*os.File); ok {
+			if cols, rows, err := term.GetSize(int(f.Fd())); err == nil {
+				return execd.Size{Rows: uint16(rows), Cols: uint16(cols)}
+			}
+		}
+	}
+	return execd.Size{Rows: 24, Cols: 80}
+}
+
+// inputChunk is how much standard input is given at once.
+const inputChunk = 64 << 10
+
+// feed gives an exec our standard input.
+func (f *follower) feed(ctx context.Context) {
+	buf := make([]byte, inputChunk)
+	for {
+		n, err := f.program.stdin.Read(buf)
+		last := err != nil
+		if err := f.execs.Input(ctx, f.id, buf[:n], last); err != nil || last {
+			if err != nil && !errors.Is(err, vfs.ErrClosed) && !errors.Is(err, io.EOF) {
+				f.program.say("standard input: %v", err)
+			}
+			return
+		}
+	}
+}

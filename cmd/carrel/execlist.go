@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/urfave/cli/v2"
+
+	"github.com/carrelfs/carrel/execd"
+	"github.com/carrelfs/carrel/execd/api"
+	carrelv1 "github.com/carrelfs/carrel/execd/api/carrel/v1"
+)
+
+func (p *program) psCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ps", Usage: "list what runs on workspaces", ArgsUsage: "[WORKSPACE]",
+		Flags: []cli.Flag{
+			storeFlag(),
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "list what has ended within the last hour too"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line"},
+		},
+		Action: p.ps,
+	}
+}
+
+func (p *program) ps(c *cli.Context) error {
+	args, err := arguments(c, 0, 1)
+	if err != nil {
+		return err
+	}
+	workspace := ""
+	if len(args) > 0 {
+		workspace = args[0]
+	}
+	return p.onExecs(c, func(x *api.Client) error {
+		list, err := x.List(c.Context, workspace)
+		if err != nil {
+			return err
+		}
+		return p.listExecs(list, c.Bool("all"), c.Bool("json"))
+	})
+}
+
+// onExecs works with the execs of the store of the command line.
+func (p *program) onExecs(c *cli.Context, f func(x *api.Client) error) error {
+	store, err := storeDir(c)
+	if err != nil {
+		return err
+	}
+	if err := p.withStore(c, false, func(*opened) error { return nil }); err != nil {
+		return err // there is no store, and none is to be made
+	}
+	return p.withExecs(c.Context, store, f)
+}
+
+// execJSON is an exec as scripts see it.
+type execJSON struct {
+	ID        string        `json:"id"`
+	Workspace string        `json:"workspace"`
+	Backend   string        `json:"backend"`
+	State     string        `json:"state"`
+	Created   time.Time     `json:"created"`
+	Args      []string      `json:"args,omitempty"`
+	Source    string        `json:"source,omitempty"`
+	Output    uint64        `json:"output"`
+	Result    *execd.Result `json:"result,omitempty"`
+}
+
+func (p *program) listExecs(list []*carrelv1.Exec, all, json bool) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	if !json {
+		fmt.Fprintln(w, "ID\tWORKSPACE\tBACKEND\tSTATE\tSTARTED\tCOMMAND")
+	}
+	for _, e := range list {
+		if e.Result != nil && !all {
+			continue
+		}
+		if json {
+			if err := p.printJSON(execJSONOf(e)); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.GetSpec().GetId(), p.shown(e.GetSpec().GetWorkspace()), e.GetSpec().GetBackend(),
+			stateWords(e), humanize.Time(e.GetCreated().AsTime()), p.shown(commandLine(e.GetSpec())))
+	}
+	return w.Flush()
+}
+
+func execJSONOf(e *carrelv1.Exec) execJSON {
+	s := e.GetSpec()
+	j := execJSON{
+		ID: s.GetId(), Workspace: s.GetWorkspace(), Backend: s.GetBackend(), State: e.GetState(), Created: e.GetCreated().AsTime(),
+		Args: s.GetArgs(), Source: s.GetSource(), Output: e.GetOutputBytes(),
+	}
+	if e.Result != nil {
+		r := api.Result(e.Result)
+		j.Result = &r
+	}
+	return j
+}
+
+// stateWords is the state with what it ended with.
+func stateWords(e *carrelv1.Exec) string {
+	r := e.GetResult()
+	switch {
+	case r == nil:
+		return e.GetState()
+	case r.GetStatus() == string(execd.StatusExited):
+		return fmt.Sprintf("exited %d", r.GetCode())
+	case r.GetSignal() != "":
+		return r.GetStatus() + " " + r.GetSignal()
+	}
+	return r.GetStatus()
+}
+
+// commandLineWidth bounds what a list shows of a command.
+const commandLineWidth = 60
+
+func commandLine(s *carrelv1.Spec) string {
+	line := strings.Join(s.GetArgs(), " ")
+	if line == "" {
+		line = s.GetSource()
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	if r := []rune(line); len(r) > commandLineWidth {
+		line = string(r[:commandLineWidth-1]) + "…"
+	}
+	return line
+}
+
+func (p *program) attachCommand() *cli.Command {
+	return &cli.Command{
+		Name: "attach", Usage: "follow what runs to its end", ArgsUsage: "ID",
+		Description: "Prints what it has written and what it writes. Ctrl-C leaves it running. The exit status is its own.",
+		Flags: []cli.Flag{
+			storeFlag(),
+			&cli.Uint64Flag{Name: "after", Usage: "begin after event `N`"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
+		},
+		Action: p.attach,
+	}
+}
+
+func (p *program) attach(c *cli.Context) error {
+	args, err := arguments(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	return p.onExecs(c, func(x *api.Client) error {
+		events, err := x.Attach(c.Context, args[0], c.Uint64("after"), false)
+		if err != nil {
+			return err
+		}
+		f := &follower{program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after")}
+		return f.follow(c.Context, events)
+	})
+}
+
+func (p *program) logsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "logs", Usage: "print what was written by what runs, or has run within the last hour", ArgsUsage: "ID",
+		Flags: []cli.Flag{
+			storeFlag(),
+			&cli.Uint64Flag{Name: "after", Usage: "begin after event `N`"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
+		},
+		Action: p.logs,
+	}
+}
+
+// logs passes on the events that there are now.
+func (p *program) logs(c *cli.Context) error {
+	args, err := arguments(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	return p.onExecs(c, func(x *api.Client) error {
+		e, err := x.Get(c.Context, args[0])
+		if err != nil {
+			return err
+		}
+		f := &follower{program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after"), quiet: true}
+		return f.upTo(c.Context, e.GetLastSeq())
+	})
+}
+
+// upTo passes events on up to a number.
+func (f *follower) upTo(ctx context.Context, last uint64) error {
+	if f.seen >= last {
+		return nil
+	}
+	events, err := f.execs.Attach(ctx, f.id, f.seen, false)
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	for f.seen < last {
+		e, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := f.pass(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) killCommand() *cli.Command {
+	return &cli.Command{
+		Name: "kill", Usage: "end what runs, or send it a signal", ArgsUsage: "ID...",
+		Description: "KILL, which is the default, ends everything that it has started; other signals go to the command and\n" +
+			"its process group.",
+		Flags: []cli.Flag{
+			storeFlag(),
+			&cli.StringFlag{Name: "signal", Aliases: []string{"s"}, Usage: "send `SIGNAL`", Value: "KILL"},
+		},
+		Action: p.kill,
+	}
+}
+
+func (p *program) kill(c *cli.Context) error {
+	ids, err := arguments(c, 1, -1)
+	if err != nil {
+		return err
+	}
+	if _, err := execd.ParseSignal(c.String("signal")); err != nil {
+		return &usageError{c, fmt.Sprintf("there is no signal %q", c.String("signal"))}
+	}
+	return p.onExecs(c, func(x *api.Client) error {
+		for _, id := range ids {
+			if err := x.Signal(c.Context, id, c.String("signal")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,24 @@
+// Package execs runs things in a daemon: it puts together a store, package execd with its backends, and the mounts that
+// containers see.
+//
+//	control.sock ── execd/api ── execd.Registry ──┬── execd/container ── cells: private mounts, fusefs
+//	                              │               ├── execd/shell
+//	                           choose             └── execd/js
+//
+// A spec that leaves the choice goes to the shell when the shell says that nothing is missing for it, and to a container
+// else; the result tells which and why.
+//
+// In the store's directory, exec holds the logs and states of execs, images the root filesystems that were unpacked, and cells
+// the mount points, which are empty unless a container uses them. Nobody else is to look there: the daemon that serves a
+// mount must not.
+//
+// # What survives a crash
+//
+// What execd says of execs. Mounts of a daemon that died are taken away when the next one starts; its containers have
+// ended with it.
+//
+// # Locks
+//
+// cells.mu is held while a workspace is opened and mounted, and while it is unmounted, so that one mount of a
+// workspace is never made twice; nothing is called back under it.
+package execs

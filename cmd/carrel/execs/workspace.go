@@ -1,0 +1,77 @@
+package execs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/execd"
+)
+
+// workspace is a workspace of the store for an exec. Its barriers are commits: the authority is this very store.
+type workspace struct {
+	store *casstore.Store
+	name  string
+	tree  *casstore.Workspace
+	cells *cells
+}
+
+var _ execd.Workspace = workspace{}
+
+// open is execd.Config.Open.
+func (s *Service) open(ctx context.Context, name string) (execd.Workspace, error) {
+	tree, err := s.store.OpenWorkspace(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return workspace{s.store, name, tree, s.cells}, nil
+}
+
+// Tree implements execd.Workspace.
+func (w workspace) Tree() vfs.Tree { return w.tree }
+
+// Before implements execd.Workspace.
+func (w workspace) Before(ctx context.Context) (vfs.Rev, error) {
+	rev, err := w.tree.Commit(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return rev, w.cells.flush(ctx, w.name)
+}
+
+// After implements execd.Workspace.
+func (w workspace) After(ctx context.Context) (vfs.Rev, error) { return w.tree.Commit(ctx) }
+
+// changesPatience is how long the changes of an exec are looked for: its end waits for them. What takes longer is left
+// to 'carrel diff'.
+const changesPatience = 2 * time.Second
+
+// Changes implements execd.Workspace. A rename is a name that is gone and one that is new.
+func (w workspace) Changes(ctx context.Context, before, after vfs.Rev) (c execd.Changes, err error) {
+	if before == after {
+		return c, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, changesPatience)
+	defer cancel()
+	at := func(rev vfs.Rev) string { return fmt.Sprintf("%s@%d", w.name, rev) }
+	err = w.store.Diff(ctx, at(before), at(after), func(d casstore.DiffEntry) error {
+		switch d.Kind {
+		case casstore.DiffAdded:
+			c.Added++
+		case casstore.DiffRemoved:
+			c.Deleted++
+		case casstore.DiffModified:
+			c.Modified++
+		case casstore.DiffRenamed:
+			c.Added++
+			c.Deleted++
+		}
+		return nil
+	})
+	return c, err
+}
+
+// Close implements execd.Workspace.
+func (w workspace) Close() error { return w.tree.Close() }

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/carrelfs/carrel/execd"
+	carrelv1 "github.com/carrelfs/carrel/execd/api/carrel/v1"
+	"github.com/carrelfs/carrel/execd/api/carrel/v1/carrelv1connect"
+)
+
+// Client runs things on the workspaces of a daemon. Its errors wrap the sentinels of vfs; ErrClosed says that the
+// connection broke, and what became of the call is not known.
+type Client struct {
+	calls     carrelv1connect.ExecServiceClient
+	transport *http.Transport
+}
+
+// NewClient returns a client over connections that dial makes.
+func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
+	t := &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableCompression: true,
+	}
+	return &Client{carrelv1connect.NewExecServiceClient(&http.Client{Transport: t}, "http://carrel"), t}
+}
+
+// Close lets go of connections that are not in use.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Events is a stream of events. It must be closed.
+type Events struct {
+	stream *connect.ServerStreamForClient[carrelv1.Event]
+}
+
+// Next returns the next event: io.EOF after the exit.
+func (e *Events) Next() (*carrelv1.Event, error) {
+	if e.stream.Receive() {
+		return e.stream.Msg(), nil
+	}
+	if err := e.stream.Err(); err != nil {
+		return nil, Error(err)
+	}
+	return nil, io.EOF
+}
+
+// Close ends the stream; the exec goes on.
+func (e *Events) Close() { _ = e.stream.Close() } // nothing is lost by it
+
+// Start starts an exec. The first event says its id.
+func (c *Client) Start(ctx context.Context, s execd.Spec) (*Events, error) {
+	stream, err := c.calls.Start(ctx, connect.NewRequest(&carrelv1.StartRequest{Spec: Spec(s), Hold: true}))
+	return events(stream, err)
+}
+
+// Attach follows an exec from an event on.
+func (c *Client) Attach(ctx context.Context, id string, after uint64, hold bool) (*Events, error) {
+	stream, err := c.calls.Attach(ctx, connect.NewRequest(&carrelv1.AttachRequest{Id: id, AfterSeq: after, Hold: hold}))
+	return events(stream, err)
+}
+
+func events(stream *connect.ServerStreamForClient[carrelv1.Event], err error) (*Events, error) {
+	if err != nil {
+		return nil, Error(err)
+	}
+	return &Events{stream}, nil
+}
+
+// Input gives an exec standard input; last says that there is no more.
+func (c *Client) Input(ctx context.Context, id string, p []byte, last bool) error {
+	_, err := c.calls.Input(ctx, connect.NewRequest(&carrelv1.InputRequest{Id: id, Data: p, Close: last}))
+	return Error(err)
+}
+
+// Signal sends an exec a signal by its name or number.
+func (c *Client) Signal(ctx context.Context, id, signal string) error {
+	_, err := c.calls.Signal(ctx, connect.NewRequest(&carrelv1.SignalRequest{Id: id, Signal: signal}))
+	return Error(err)
+}
+
+// Resize changes the size of an exec's terminal.
+func (c *Client) Resize(ctx context.Context, id string, s execd.Size) error {
+	size := &carrelv1.Size{Rows: uint32(s.Rows), Cols: uint32(s.Cols)}
+	_, err := c.calls.Resize(ctx, connect.NewRequest(&carrelv1.ResizeRequest{Id: id, Size: size}))
+	return Error(err)
+}
+
+// List lists the execs of a workspace, or all.
+func (c *Client) List(ctx context.Context, workspace string) ([]*carrelv1.Exec, error) {
+	r, err := c.calls.List(ctx, connect.NewRequest(&carrelv1.ListRequest{Workspace: workspace}))
+	if err != nil {
+		return nil, Error(err)
+	}
+	return r.Msg.GetExecs(), nil
+}
+
+// Get says how an exec is.
+func (c *Client) Get(ctx context.Context, id string) (*carrelv1.Exec, error) {
+	r, err := c.calls.Get(ctx, connect.NewRequest(&carrelv1.GetRequest{Id: id}))
+	if err != nil {
+		return nil, Error(err)
+	}
+	return r.Msg, nil
+}
+
+// Dispose forgets an exec, and kills it first when it is running.
+func (c *Client) Dispose(ctx context.Context, id string) error {
+	_, err := c.calls.Dispose(ctx, connect.NewRequest(&carrelv1.DisposeRequest{Id: id}))
+	return Error(err)
+}

@@ -1,0 +1,36 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/carrelfs/carrel/execd"
+	"github.com/carrelfs/carrel/execd/api/carrel/v1/carrelv1connect"
+)
+
+// Config is what the API serves.
+type Config struct {
+	Execs  *execd.Registry
+	Open   func(ctx context.Context, workspace string) (execd.Workspace, error)
+	Access Access // Anyone when nil
+}
+
+// Register puts the API on a mux, by its Handle method.
+func Register(handle func(pattern string, h http.Handler), c Config) {
+	if c.Access == nil {
+		c.Access = Anyone
+	}
+	path, h := carrelv1connect.NewExecServiceHandler(&service{c.Execs, c.Access}, connect.WithReadMaxBytes(maxRequest))
+	handle(path, h)
+	p := plain{c}
+	handle("GET /c/{ws}/file/{path...}", p.file(Read, p.get))
+	handle("PUT /c/{ws}/file/{path...}", p.file(Write, p.put))
+	handle("DELETE /c/{ws}/file/{path...}", p.file(Write, p.remove))
+	handle("POST /c/{ws}/exec", http.HandlerFunc(p.run))
+	handle("GET /c/{ws}/exec/{id}/events", http.HandlerFunc(p.events))
+}
+
+// plain is the surface for scripts.
+type plain struct{ Config }

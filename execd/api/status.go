@@ -1,0 +1,117 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// errorHeader carries the name of a sentinel.
+const errorHeader = "Carrel-Error"
+
+// status is what an error is on the wire. The first that fits is taken.
+type status struct {
+	err  error
+	name string
+	code connect.Code
+	http int
+}
+
+var statuses = []status{
+	{ErrUnknown, "unknown", connect.CodeUnauthenticated, http.StatusUnauthorized},
+	{vfs.ErrNotExist, "not_exist", connect.CodeNotFound, http.StatusNotFound},
+	{vfs.ErrNoWorkspace, "no_workspace", connect.CodeNotFound, http.StatusNotFound},
+	{vfs.ErrNoRevision, "no_revision", connect.CodeNotFound, http.StatusNotFound},
+	{vfs.ErrExist, "exist", connect.CodeAlreadyExists, http.StatusConflict},
+	{vfs.ErrNotDir, "not_dir", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrIsDir, "is_dir", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrNotEmpty, "not_empty", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrNameTooLong, "name_too_long", connect.CodeInvalidArgument, http.StatusBadRequest},
+	{vfs.ErrInvalid, "invalid", connect.CodeInvalidArgument, http.StatusBadRequest},
+	{vfs.ErrTooBig, "too_big", connect.CodeInvalidArgument, http.StatusRequestEntityTooLarge},
+	{vfs.ErrXattrTooBig, "xattr_too_big", connect.CodeInvalidArgument, http.StatusRequestEntityTooLarge},
+	{vfs.ErrNoSpace, "no_space", connect.CodeResourceExhausted, http.StatusInsufficientStorage},
+	{vfs.ErrQuota, "quota", connect.CodeResourceExhausted, http.StatusInsufficientStorage},
+	{vfs.ErrTooManyLinks, "too_many_links", connect.CodeResourceExhausted, http.StatusConflict},
+	{vfs.ErrReadOnly, "read_only", connect.CodePermissionDenied, http.StatusForbidden},
+	{vfs.ErrNotPermitted, "not_permitted", connect.CodePermissionDenied, http.StatusForbidden},
+	{vfs.ErrNoXattr, "no_xattr", connect.CodeNotFound, http.StatusNotFound},
+	{vfs.ErrNoData, "no_data", connect.CodeOutOfRange, http.StatusRequestedRangeNotSatisfiable},
+	{vfs.ErrNotSupported, "not_supported", connect.CodeUnimplemented, http.StatusNotImplemented},
+	{vfs.ErrStale, "stale", connect.CodeAborted, http.StatusGone},
+	{vfs.ErrBusy, "busy", connect.CodeResourceExhausted, http.StatusTooManyRequests},
+	{vfs.ErrWorkspaceBusy, "workspace_busy", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrInterrupted, "interrupted", connect.CodeCanceled, 499}, // what servers give who went away
+	{vfs.ErrClosed, "closed", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrCorrupt, "corrupt", connect.CodeDataLoss, http.StatusInternalServerError},
+	{vfs.ErrInUse, "in_use", connect.CodeUnavailable, http.StatusServiceUnavailable},
+	{vfs.ErrNewerFormat, "newer_format", connect.CodeUnimplemented, http.StatusNotImplemented},
+	{vfs.ErrNotStore, "not_store", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrVoidCursor, "void_cursor", connect.CodeOutOfRange, http.StatusGone},
+	{vfs.ErrPushReused, "push_reused", connect.CodeAlreadyExists, http.StatusConflict},
+}
+
+// statusOf returns what an error is on the wire: that of an internal error when it is none of the sentinels.
+func statusOf(err error) status {
+	for _, s := range statuses {
+		if errors.Is(err, s.err) {
+			return s
+		}
+	}
+	return status{err, "", connect.CodeInternal, http.StatusInternalServerError}
+}
+
+// wireError is err for Connect.
+func wireError(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := statusOf(err)
+	e := connect.NewError(s.code, err)
+	if s.name != "" {
+		e.Meta().Set(errorHeader, s.name)
+	}
+	return e
+}
+
+// httpError answers a plain request with err.
+func httpError(w http.ResponseWriter, err error) {
+	s := statusOf(err)
+	if s.name != "" {
+		w.Header().Set(errorHeader, s.name)
+	}
+	http.Error(w, err.Error(), s.http)
+}
+
+// remoteError is an error that another process gave.
+type remoteError struct {
+	text     string
+	sentinel error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.sentinel }
+
+// Error gives the sentinel of an error of a call back. The error of a connection that broke is ErrClosed.
+func Error(err error) error {
+	var e *connect.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	name := e.Meta().Get(errorHeader)
+	for _, s := range statuses {
+		if s.name == name {
+			return &remoteError{e.Message(), s.err}
+		}
+	}
+	if e.Code() == connect.CodeCanceled || e.Code() == connect.CodeDeadlineExceeded {
+		return &remoteError{e.Message(), vfs.ErrInterrupted}
+	}
+	if !connect.IsWireError(err) {
+		return &remoteError{"connection to the daemon: " + e.Message(), vfs.ErrClosed}
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package container
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// idleFor is how long a container without execs is kept, so that the next starts fast.
+	idleFor = time.Minute
+	// outputPatience is how long output is waited for that somebody outside of the exec holds open, once all in it is dead.
+	outputPatience = 2 * time.Second
+	// runnerDelay is how long after an exec has begun the next runner is prepared: longer than short commands take.
+	runnerDelay = 5 * time.Millisecond
+	// spareDelay is how long after a container has been made the spare is: longer than a short first exec takes.
+	spareDelay = 20 * time.Millisecond
+	// MaxCells bounds containers: each has a mount and a process.
+	MaxCells = 64
+	// startTries is in how many containers an exec is tried of which each has died before it began.
+	startTries = 4
+	// maxPump is how much output is read at once.
+	maxPump = 64 << 10
+
+	// The limits of a cell whose spec has none.
+	defaultMemory = 4 << 30
+	defaultPids   = 4096
+	// tmpSize bounds each directory in memory; what is in them counts as memory of the cell too.
+	tmpSize = 4 << 30
+	// maxFiles is how many files a process may have open: what a login has.
+	maxFiles = 1 << 16
+)
+
+// keptCaps are what programs that run as root need to work on files: package managers, tar, git.
+const keptCaps = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
+	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE

@@ -1,0 +1,32 @@
+// Package js runs JavaScript modules on workspaces, without a machine of their own: [Backend] is a backend of package
+// execd, and package worker the process in which a module runs.
+//
+// # What a module is
+//
+// An ES module: the source of a spec, or the file that its first argument names. It may import others by path, statically
+// or not, and node:fs, node:fs/promises, node:path, node:process, node:url and node:timers, as far as they need no machine;
+// there is console, timers, URL, TextEncoder and TextDecoder, structuredClone, atob and btoa. Its input is the global
+// input, and what its default export is called with; what that gives, or is, becomes the result value, as JSON.
+// What it throws goes to standard error, and the exit code is 1 then.
+//
+// # What is promised
+//
+//   - Every run has an isolate and a process of its own, which ends with it. One that is ready is kept, so that a run begins
+//     within milliseconds.
+//   - A module reaches nothing but its workspace: paths are resolved in the tree, where neither "..", an absolute path nor a
+//     symlink leads out. The process can open no file, make no socket and start no program: it is nobody, in namespaces of
+//     its own where the daemon is root, and seccomp allows it to compute, to read and to write what it has open.
+//   - It is bounded: memory by the spec (a run that needs more ends as out of memory), time by the exec, the stack by the
+//     engine, and by limits.go of package worker what is read or written at once, the value, timers and modules. Output
+//     waits for the daemon.
+//   - Whatever becomes of the process, the daemon goes on.
+//
+// # What is not there
+//
+// Packages by bare names, CommonJS, networks, child processes, workers, streams of files, Intl. A promise that is rejected
+// and that nobody looks at is not reported. URL follows Go's net/url, not every corner of the WHATWG's standard.
+//
+// # Locks
+//
+// Backend.mu is held for moments only.
+package js

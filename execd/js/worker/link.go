@@ -1,0 +1,72 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/gob"
+	"fmt"
+	"os"
+)
+
+// link is the connection to the daemon. It is for one goroutine, but for what reads.
+type link struct {
+	file    *os.File
+	enc     *gob.Encoder
+	replies chan Reply // closed when the daemon has gone
+	last    uint64
+	early   []Reply // came while another was waited for
+}
+
+func newLink(f *os.File) (*link, Job, error) {
+	in := NewLimited(f)
+	dec := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	var job Job
+	if err := dec.Decode(&job); err != nil {
+		return nil, job, err
+	}
+	l := &link{file: f, enc: gob.NewEncoder(f), replies: make(chan Reply)}
+	go l.read(in, dec) // until the process ends
+	return l, job, nil
+}
+
+func (l *link) read(in *Limited, dec *gob.Decoder) {
+	defer close(l.replies)
+	for {
+		in.Next()
+		var r Reply
+		if err := dec.Decode(&r); err != nil {
+			return
+		}
+		l.replies <- r
+	}
+}
+
+// send sends a call, whose answer comes later.
+func (l *link) send(c Call) (id uint64) {
+	l.last++
+	c.ID = l.last
+	if err := l.enc.Encode(c); err != nil {
+		os.Exit(exitLost)
+	}
+	return c.ID
+}
+
+// do sends a call and waits for its answer.
+func (l *link) do(c Call) Reply {
+	id := l.send(c)
+	for r := range l.replies {
+		if r.ID == id {
+			return r
+		}
+		l.early = append(l.early, r)
+	}
+	os.Exit(exitLost)
+	panic("not reached")
+}
+
+// end says how it ended, and ends the process.
+func (l *link) end(e End) {
+	if err := l.enc.Encode(e.call()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(0)
+}

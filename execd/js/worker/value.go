@@ -1,0 +1,141 @@
+package worker
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bytes cross between Go and the module as strings with one character, of 0 to 255, for each byte: the engine's API has no
+// other way.
+
+func latin1(s string) []byte {
+	b := make([]byte, 0, len(s))
+	for _, r := range s {
+		b = append(b, byte(r))
+	}
+	return b
+}
+
+func toLatin1(b []byte) string {
+	var s strings.Builder
+	s.Grow(len(b) + len(b)/2)
+	for _, c := range b {
+		s.WriteRune(rune(c))
+	}
+	return s.String()
+}
+
+// utf8Of decodes bytes as text; what is not UTF-8 becomes U+FFFD, or with a second argument an error.
+func utf8Of(args []any) (any, error) {
+	b := latin1(str(args, 0))
+	if num(args, 1) == 1 && !utf8.Valid(b) {
+		return nil, errors.New("the encoded data was not valid utf-8")
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+}
+
+// bytesOf encodes text.
+func bytesOf(args []any) (any, error) { return toLatin1([]byte(str(args, 0))), nil }
+
+// base64Of encodes bytes, or with a second argument decodes them.
+func base64Of(args []any) (any, error) {
+	if num(args, 1) == 0 {
+		return base64.StdEncoding.EncodeToString(latin1(str(args, 0))), nil
+	}
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(str(args, 0), "="))
+	if err != nil {
+		return nil, errors.New("the string is not base64")
+	}
+	return toLatin1(b), nil
+}
+
+func str(args []any, i int) string {
+	if i >= len(args) {
+		return ""
+	}
+	s, _ := args[i].(string)
+	return s
+}
+
+func num(args []any, i int) float64 {
+	if i >= len(args) {
+		return 0
+	}
+	switch n := args[i].(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	case bool:
+		if n {
+			return 1
+		}
+	}
+	return 0
+}
+
+// parseURL gives the parts of a URL, which may be relative to another, or nil when it is none.
+func parseURL(args []any) (any, error) {
+	u, err := url.Parse(str(args, 0))
+	if base := str(args, 1); err == nil && base != "" {
+		var b *url.URL
+		if b, err = url.Parse(base); err == nil {
+			u = b.ResolveReference(u)
+		}
+	}
+	if err != nil || u.Scheme == "" {
+		return nil, nil
+	}
+	special := u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "ws" || u.Scheme == "wss" || u.Scheme == "ftp"
+	if special && u.Host == "" {
+		return nil, nil
+	}
+	if special && u.Path == "" {
+		u.Path = "/"
+	}
+	password, _ := u.User.Password()
+	port := u.Port()
+	if usual := map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21"}[u.Scheme]; port == usual {
+		port = ""
+	}
+	pathname := u.EscapedPath()
+	if u.Opaque != "" {
+		pathname = u.Opaque
+	}
+	return []any{u.Scheme + ":", u.User.Username(), password, strings.ToLower(u.Hostname()), port, pathname, prefixed("?", u.RawQuery),
+		prefixed("#", u.EscapedFragment()), u.Host != "" || u.Scheme == "file"}, nil
+}
+
+func prefixed(mark, s string) string {
+	if s == "" {
+		return ""
+	}
+	return mark + s
+}
+
+// call is a call to the daemon about files: op, path, second path, data (with encoding 1 as bytes), number, flag. It
+// gives [code, text], where the text is bytes for what reads them.
+func (r *run) call(args []any) (any, error) {
+	c := Call{Op: str(args, 0), Path: str(args, 1), Path2: str(args, 2), Number: int64(num(args, 5)), Flag: num(args, 6) == 1}
+	if c.Data = []byte(str(args, 3)); num(args, 4) == 1 {
+		c.Data = latin1(str(args, 3))
+	}
+	if len(c.Data) > MaxFile {
+		return []any{"EFBIG", "file too large"}, nil
+	}
+	switch c.Op {
+	case OpEnd, OpWrite, OpModule, OpStdin:
+		return []any{"EINVAL", "invalid argument"}, nil
+	}
+	reply := r.link.do(c)
+	if reply.Code != "" {
+		return []any{reply.Code, reply.Message}, nil
+	}
+	if num(args, 7) == 1 {
+		return []any{"", toLatin1(reply.Data)}, nil
+	}
+	return []any{"", strings.ToValidUTF8(string(reply.Data), "\uFFFD")}, nil
+}

@@ -1,0 +1,332 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/treepath"
+	"github.com/carrelfs/carrel/execd/shell/command"
+	"github.com/carrelfs/carrel/execd/shell/command/getopt"
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// zstdWindow bounds the window of what is decompressed, which is memory.
+const zstdWindow = 64 << 20
+
+// format is a way to compress.
+type format struct {
+	name   string
+	suffix string
+	magic  string
+	reader func(io.Reader) (io.ReadCloser, error)
+	writer func(io.Writer, int) (io.WriteCloser, error)
+}
+
+var (
+	gzipFormat = &format{"gzip", ".gz", "\x1f\x8b", func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) },
+		func(w io.Writer, level int) (io.WriteCloser, error) {
+			if level == 0 {
+				level = 6
+			}
+			return gzip.NewWriterLevel(w, min(level, 9))
+		}}
+	zstdFormat = &format{"zstd", ".zst", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.ReadCloser, error) {
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}, func(w io.Writer, level int) (io.WriteCloser, error) {
+		if level == 0 {
+			level = 3
+		}
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
+	}}
+	bzip2Format = &format{"bzip2", ".bz2", "BZh", func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(bzip2.NewReader(r)), nil },
+		nil}
+)
+
+// codec is a command of a format.
+type codec struct {
+	*format
+	expand bool // decompresses unless told otherwise
+	stdout bool
+}
+
+var codecs = map[string]codec{
+	"gzip": {gzipFormat, false, false}, "gunzip": {gzipFormat, true, false}, "zcat": {gzipFormat, true, true},
+	"zstd": {zstdFormat, false, false}, "unzstd": {zstdFormat, true, false}, "zstdcat": {zstdFormat, true, true},
+	"bunzip2": {bzip2Format, true, false}, "bzcat": {bzip2Format, true, true},
+}
+
+var compressOptions = getopt.New("cdfhkLlNno:qrS:tT:vzV0123456789", "stdout=c", "to-stdout=c", "decompress=d", "uncompress=d",
+	"force=f", "keep=k", "list=l", "no-name=n", "name=N", "quiet=q", "recursive=r", "suffix:=S", "test=t", "verbose=v",
+	"fast=1", "best=9", "rm", "threads:=T", "compress=z", "output:=o", "ultra", "long::", "no-progress")
+
+// squeezer is what one run of a compressor does.
+type squeezer struct {
+	*tool.Call
+	ctx context.Context
+	codec
+	force, keep, list, test, verbose, quiet, recursive bool
+	level                                              int
+	suffix, output                                     string
+}
+
+func (c codec) body(ctx context.Context, call *tool.Call) error {
+	options, names, err := call.Options(compressOptions, 1)
+	if err != nil {
+		return err
+	}
+	if c.format == gzipFormat {
+		call.Args = append([]string{"gzip"}, call.Args[1:]...) // gunzip and zcat are gzip, and say so
+	}
+	s := &squeezer{Call: call, ctx: ctx, codec: c, suffix: c.suffix, keep: c.format != gzipFormat && c.format != bzip2Format}
+	for _, o := range options {
+		s.set(o)
+	}
+	if len(names) == 0 {
+		names = []string{"-"}
+	}
+	if s.writer == nil && !s.expand {
+		return call.Die(1, "compression to %s is not supported", s.name)
+	}
+	if s.list {
+		fmt.Fprintln(call.Out, "         compressed        uncompressed  ratio uncompressed_name")
+	}
+	for _, name := range names {
+		if err := s.operand(name); err != nil {
+			if tool.Ends(ctx, err) {
+				return err
+			}
+			if errors.Is(err, gzip.ErrHeader) {
+				fmt.Fprintln(call.Stderr)
+			}
+			call.Fault("%s: %s", s.about(name, err), reason(err))
+		}
+	}
+	return nil
+}
+
+// about is the name that an error is about: of what is not there, the one that was looked for last.
+func (s *squeezer) about(name string, err error) string {
+	if errors.Is(err, vfs.ErrNotExist) && s.expand && !strings.HasSuffix(name, s.suffix) {
+		return name + s.suffix
+	}
+	return name
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, gzip.ErrHeader):
+		return "not in gzip format"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "unexpected end of file"
+	case errors.Is(err, gzip.ErrChecksum):
+		return "invalid compressed data--crc error"
+	}
+	return command.Reason(err)
+}
+
+func (s *squeezer) set(o getopt.Option) {
+	switch o.Name {
+	case "c":
+		s.stdout = true
+	case "d":
+		s.expand = true
+	case "z":
+		s.expand = false
+	case "f":
+		s.force = true
+	case "k":
+		s.keep = true
+	case "rm":
+		s.keep = false
+	case "l":
+		s.list, s.expand = true, true
+	case "t":
+		s.test, s.expand = true, true
+	case "v":
+		s.verbose = true
+	case "q":
+		s.quiet = true
+	case "r":
+		s.recursive = true
+	case "S":
+		s.suffix = o.Value
+	case "o":
+		s.output = o.Value
+	default:
+		if len(o.Name) == 1 && o.Name[0] >= '0' && o.Name[0] <= '9' {
+			s.level = s.level*10 + int(o.Name[0]-'0')
+		}
+	}
+}
+
+func (s *squeezer) operand(name string) error {
+	if name == "-" {
+		return s.stream(s.Standard(s.ctx), s.Out)
+	}
+	a, err := s.FS.Stat(s.ctx, name)
+	if errors.Is(err, vfs.ErrNotExist) && s.expand && !strings.HasSuffix(name, s.suffix) {
+		if b, suffixErr := s.FS.Stat(s.ctx, name+s.suffix); suffixErr == nil {
+			name, a, err = name+s.suffix, b, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.Type == vfs.TypeDir:
+		return s.directory(name)
+	}
+	in, err := s.Open(s.ctx, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	switch {
+	case s.list:
+		return s.show(name, in, a)
+	case s.test:
+		return s.stream(in, io.Discard)
+	case s.stdout:
+		return s.stream(in, s.Out)
+	}
+	return s.replace(name, in, a)
+}
+
+func (s *squeezer) directory(name string) error {
+	if !s.recursive {
+		s.Say("%s is a directory -- ignored", name)
+		s.Status = max(s.Status, 2)
+		return nil
+	}
+	entries, err := s.FS.ReadDir(s.ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := s.operand(strings.TrimRight(name, "/") + "/" + e.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream compresses or decompresses one stream into another.
+func (s *squeezer) stream(in io.Reader, out io.Writer) error {
+	if s.expand {
+		return s.inflate(in, out)
+	}
+	w, err := s.writer(out, s.level)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, in); err != nil {
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+func (s *squeezer) inflate(in io.Reader, out io.Writer) error {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	if head, _ := buffered.Peek(len(s.magic)); s.stdout && s.force && !bytes.Equal(head, []byte(s.magic)) {
+		_, err := io.Copy(out, buffered)
+		return err
+	}
+	if head, _ := buffered.Peek(len(s.magic)); len(head) > 0 && !bytes.Equal(head, []byte(s.magic)) {
+		return gzip.ErrHeader
+	}
+	r, err := s.reader(buffered)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(out, s.Count(s.ctx, r))
+	return err
+}
+
+func (s *squeezer) show(name string, in io.Reader, a vfs.Attr) error {
+	var n counter
+	if err := s.inflate(in, &n); err != nil {
+		return err
+	}
+	ratio := 0.0
+	if n > 0 {
+		ratio = 100 * (1 - float64(a.Size)/float64(n))
+	}
+	_, err := fmt.Fprintf(s.Out, "%19d %19d %5.1f%% %s\n", a.Size, n, ratio, strings.TrimSuffix(name, s.suffix))
+	return err
+}
+
+// counter counts bytes.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// target returns the name of what is made of a file.
+func (s *squeezer) target(name string) (string, bool) {
+	if s.output != "" {
+		return s.output, true
+	}
+	if !s.expand {
+		if strings.HasSuffix(name, s.suffix) && !s.force {
+			s.Say("%s already has %s suffix -- unchanged", name, s.suffix)
+			return "", false
+		}
+		return name + s.suffix, true
+	}
+	for from, to := range map[string]string{s.suffix: "", ".tgz": ".tar", ".tzst": ".tar", ".tbz2": ".tar"} {
+		if base, ok := strings.CutSuffix(name, from); ok && base != "" {
+			return base + to, true
+		}
+	}
+	s.Say("%s: unknown suffix -- ignored", name)
+	s.Status = max(s.Status, 2)
+	return "", false
+}
+
+// replace makes the other file, with the first one's mode and times, and removes the first.
+func (s *squeezer) replace(name string, in io.Reader, a vfs.Attr) error {
+	to, ok := s.target(name)
+	if !ok {
+		return nil
+	}
+	if _, err := s.FS.Lstat(s.ctx, to); err == nil && !s.force {
+		s.Say("%s already exists;\tnot overwritten", to)
+		s.Status = max(s.Status, 2)
+		return nil
+	}
+	f, err := s.FS.OpenFile(s.ctx, to, treepath.Write|treepath.Create|treepath.Truncate, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 64<<10)
+	err = s.stream(in, w)
+	err = errors.Join(err, w.Flush(), f.Close())
+	if err == nil {
+		err = errors.Join(s.FS.Chmod(s.ctx, to, a.Mode), s.FS.Chtimes(s.ctx, to, &a.Atime, &a.Mtime, true))
+	}
+	if err != nil {
+		_ = s.FS.Remove(context.WithoutCancel(s.ctx), to)
+		return err
+	}
+	if !s.keep {
+		return s.FS.Remove(s.ctx, name)
+	}
+	return nil
+}

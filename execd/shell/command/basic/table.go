@@ -1,0 +1,20 @@
+package basic
+
+import (
+	"github.com/carrelfs/carrel/execd/shell/command"
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// Table returns the commands of this package. lookup says whether there is a command of a name, for which.
+func Table(lookup func(name string) bool) command.Table {
+	return command.Table{
+		"[": tool.Command(test), "basename": tool.Command(basename), "date": tool.Command(date),
+		"dirname": tool.Command(dirname), "echo": tool.Command(echo), "env": tool.Command(env),
+		"envsubst": tool.Command(envsubst), "expr": tool.Command(expr), "factor": tool.Command(factor),
+		"false": tool.Command(no), "hostname": tool.Command(hostname), "id": tool.Command(id), "nproc": tool.Command(nproc),
+		"printenv": tool.Command(printenv), "printf": tool.Command(format), "pwd": tool.Command(pwd),
+		"seq": tool.Command(seq), "sleep": tool.Command(sleep), "test": tool.Command(test),
+		"timeout": tool.Command(timeout), "true": tool.Command(ok), "uname": tool.Command(uname),
+		"which": tool.Command(which(lookup)), "whoami": tool.Command(whoami), "yes": tool.Command(yes),
+	}
+}

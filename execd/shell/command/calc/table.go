@@ -1,0 +1,11 @@
+package calc
+
+import (
+	"github.com/carrelfs/carrel/execd/shell/command"
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// Table returns the commands of this package.
+func Table() command.Table {
+	return command.Table{"bc": tool.Command(bc), "dc": tool.Command(dc)}
+}

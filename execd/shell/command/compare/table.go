@@ -1,0 +1,11 @@
+package compare
+
+import (
+	"github.com/carrelfs/carrel/execd/shell/command"
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// Table returns the commands of this package.
+func Table() command.Table {
+	return command.Table{"cmp": tool.Command(cmp), "diff": tool.Command(diff), "patch": tool.Command(patch)}
+}

@@ -1,0 +1,163 @@
+package getopt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Option is one option as it was found. Name is the short letter, or the long name of an option that has no letter.
+type Option struct {
+	Name  string
+	Value string
+	Given bool // whether there was a value
+}
+
+// argument says what follows an option.
+type argument uint8
+
+const (
+	none argument = iota
+	required
+	optional
+)
+
+type long struct {
+	name string // as it is typed, without dashes
+	as   string // the Option's name
+	arg  argument
+}
+
+// Parser knows the options of one command.
+type Parser struct {
+	short   map[byte]argument
+	long    []long
+	ordered bool // the first operand ends the options
+}
+
+// New returns a parser. short is getopt(3)'s string: a letter, with ":" for a value and "::" for one that may be left
+// out; a leading "+" makes the first operand end the options. Each long is "name", with ":" or "::" as above, and "=x"
+// when it means the short option x.
+func New(short string, longs ...string) *Parser {
+	p := &Parser{short: make(map[byte]argument)}
+	short, p.ordered = strings.CutPrefix(short, "+")
+	for short != "" {
+		letter := short[0]
+		short = short[1:]
+		rest := strings.TrimLeft(short, ":")
+		p.short[letter] = argument(len(short) - len(rest))
+		short = rest
+	}
+	for _, l := range longs {
+		name, as, aliased := strings.Cut(l, "=")
+		bare := strings.TrimRight(name, ":")
+		if !aliased {
+			as = bare
+		}
+		p.long = append(p.long, long{bare, as, argument(len(name) - len(bare))})
+	}
+	return p
+}
+
+// Parse returns the options in their order, and the operands.
+func (p *Parser) Parse(args []string) (options []Option, operands []string, err error) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			return options, append(operands, args...), nil
+		case strings.HasPrefix(arg, "--"):
+			o, taken, err := p.parseLong(arg[2:], args)
+			if err != nil {
+				return nil, nil, err
+			}
+			options, args = append(options, o), args[taken:]
+		case len(arg) > 1 && arg[0] == '-':
+			found, taken, err := p.parseShort(arg[1:], args)
+			if err != nil {
+				return nil, nil, err
+			}
+			options, args = append(options, found...), args[taken:]
+		case p.ordered:
+			return options, append(operands, append([]string{arg}, args...)...), nil
+		default:
+			operands = append(operands, arg)
+		}
+	}
+	return options, operands, nil
+}
+
+// parseShort reads a cluster, and says how many of the arguments after it were values.
+func (p *Parser) parseShort(cluster string, args []string) (options []Option, taken int, err error) {
+	for cluster != "" {
+		o := Option{Name: cluster[:1]}
+		arg, known := p.short[cluster[0]]
+		cluster = cluster[1:]
+		if !known || o.Name == ":" {
+			return nil, 0, fmt.Errorf("invalid option -- '%s'", o.Name)
+		}
+		switch {
+		case arg == none:
+		case cluster != "" || arg == optional:
+			o.Value, o.Given, cluster = cluster, cluster != "", ""
+		case len(args) == 0:
+			return nil, 0, fmt.Errorf("option requires an argument -- '%s'", o.Name)
+		default:
+			o.Value, o.Given, taken = args[0], true, 1
+		}
+		options = append(options, o)
+	}
+	return options, taken, nil
+}
+
+func (p *Parser) parseLong(text string, args []string) (o Option, taken int, err error) {
+	name, value, given := strings.Cut(text, "=")
+	l, err := p.find(name)
+	if err != nil {
+		return o, 0, err
+	}
+	o = Option{l.as, value, given}
+	switch {
+	case l.arg == none && given:
+		return o, 0, fmt.Errorf("option '--%s' doesn't allow an argument", l.name)
+	case l.arg != required || given:
+		return o, 0, nil
+	case len(args) == 0:
+		return o, 0, fmt.Errorf("option '--%s' requires an argument", l.name)
+	}
+	return Option{l.as, args[0], true}, 1, nil
+}
+
+// find returns the long option that name is, or is the beginning of. Two that mean the same are not ambiguous.
+func (p *Parser) find(name string) (long, error) {
+	var found []long
+	for _, l := range p.long {
+		if l.name == name {
+			return l, nil
+		}
+		if strings.HasPrefix(l.name, name) {
+			found = append(found, l)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return long{}, fmt.Errorf("unrecognized option '--%s'", name)
+	case !same(found):
+		var b strings.Builder
+		for _, l := range found {
+			fmt.Fprintf(&b, " '--%s'", l.name)
+		}
+		return long{}, errors.New("option '--" + name + "' is ambiguous; possibilities:" + b.String())
+	}
+	return found[0], nil
+}
+
+func same(found []long) bool {
+	for _, l := range found {
+		if l.as != found[0].as {
+			return false
+		}
+	}
+	return true
+}

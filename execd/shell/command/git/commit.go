@@ -1,0 +1,274 @@
+package git
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/carrelfs/carrel/execd/shell/command/datetime"
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// signature is who does something and when, from the environment and the configuration; role is AUTHOR or COMMITTER.
+func (g *call) signature(role string) (object.Signature, error) {
+	s := object.Signature{When: g.Now().In(g.Zone(g.ctx))}
+	pick := func(names ...string) string {
+		for _, name := range names {
+			value := ""
+			if strings.Contains(name, ".") {
+				value = g.setting(name)
+			} else {
+				value, _ = g.Getenv(name)
+			}
+			if value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	s.Name = pick("GIT_"+role+"_NAME", strings.ToLower(role)+".name", "user.name")
+	s.Email = pick("GIT_"+role+"_EMAIL", strings.ToLower(role)+".email", "user.email", "EMAIL")
+	if s.Email == "" || s.Name == "" {
+		word := strings.ToUpper(role[:1]) + strings.ToLower(role[1:])
+		g.tell("%s identity unknown\n\n*** Please tell me who you are.\n\nRun\n\n"+
+			"  git config --global user.email \"you@example.com\"\n  git config --global user.name \"Your Name\"\n\n"+
+			"to set your account's default identity.\nOmit --global to set the identity only in this repository.\n\n", word)
+		return s, g.fatal("unable to auto-detect email address")
+	}
+	if text, _ := g.Getenv("GIT_" + role + "_DATE"); text != "" {
+		var err error
+		if s.When, err = g.date(text); err != nil {
+			return s, g.fatal("invalid date format: %s", text)
+		}
+	}
+	return s, nil
+}
+
+// stamped is git's own form of a time.
+var stamped = regexp.MustCompile(`^@?(\d+)(?: ([+-])(\d\d)(\d\d))?$`)
+
+// date reads a time that somebody wrote.
+func (g *call) date(text string) (time.Time, error) {
+	if m := stamped.FindStringSubmatch(text); m != nil {
+		seconds, err := strconv.ParseInt(m[1], 10, 64)
+		hours, _ := strconv.Atoi("0" + m[3])
+		minutes, _ := strconv.Atoi("0" + m[4])
+		offset := hours*3600 + minutes*60
+		if m[2] == "-" {
+			offset = -offset
+		}
+		return time.Unix(seconds, 0).In(time.FixedZone("", offset)), err
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05 -0700", time.RFC1123Z, "Mon Jan 2 15:04:05 2006 -0700"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return datetime.Parse(text, g.Now().In(g.Zone(g.ctx)))
+}
+
+// commit is git commit.
+func (g *call) commit(args []string) error {
+	f, err := g.flags(args, "m:=message", "F:=file", "a=all", "q=quiet", "amend", "allow-empty", "allow-empty-message", "no-edit",
+		"author:", "date:", "n=no-verify", "s=signoff", "no-gpg-sign", "v=verbose")
+	if err != nil {
+		return err
+	}
+	x, err := g.readIndex()
+	if err != nil {
+		return err
+	}
+	within, err := g.scopes(append(f.args, f.paths...))
+	if err != nil {
+		return err
+	}
+	if f.has("a") || len(within) > 0 {
+		if err := g.stageAll(x, within, nil, false); err != nil {
+			return err
+		}
+	}
+	branch, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	c := &object.Commit{}
+	if err := g.beginCommit(c, head, f); err != nil {
+		return err
+	}
+	if c.TreeHash, err = g.writeTree(x); err != nil {
+		return err
+	}
+	if err := g.store.SetIndex(x); err != nil {
+		return err
+	}
+	before := plumbing.ZeroHash
+	if len(c.ParentHashes) > 0 {
+		before = c.ParentHashes[0]
+	}
+	old, err := g.commitSnapshot(before)
+	if err != nil {
+		return err
+	}
+	list := changes(old, indexSnapshot(x), nil, true)
+	if len(list) == 0 && !f.has("allow-empty") && !f.has("amend") && len(c.ParentHashes) < 2 {
+		return g.nothing()
+	}
+	if c.Message == "" && !f.has("allow-empty-message") {
+		g.tell("Aborting commit due to empty commit message.\n")
+		return tool.Exit(1)
+	}
+	h, err := g.put(c)
+	if err != nil {
+		return err
+	}
+	if err := g.setHead(h); err != nil {
+		return err
+	}
+	if f.has("q") {
+		return nil
+	}
+	return g.committed(branch, h, c, list, f)
+}
+
+// nothing says that there is nothing to commit.
+func (g *call) nothing() error {
+	s, err := g.look(nil, true)
+	if err != nil {
+		return err
+	}
+	if err := g.longStatus(s, false); err != nil {
+		return err
+	}
+	return tool.Exit(1)
+}
+
+// beginCommit fills in who, when, why and on what.
+func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, f *flags) (err error) {
+	if c.Author, err = g.signature("AUTHOR"); err != nil {
+		return err
+	}
+	if c.Committer, err = g.signature("COMMITTER"); err != nil {
+		return err
+	}
+	switch {
+	case f.has("amend") && head.IsZero():
+		return g.fatal("You have nothing to amend.")
+	case f.has("amend"):
+		old, err := g.commitAt(head)
+		if err != nil {
+			return err
+		}
+		c.ParentHashes, c.Author, c.Message = old.ParentHashes, old.Author, old.Message
+	case !head.IsZero():
+		c.ParentHashes = []plumbing.Hash{head}
+	}
+	if err := g.authored(c, f); err != nil {
+		return err
+	}
+	return g.message(c, f)
+}
+
+// authored takes the options that say who wrote it when.
+func (g *call) authored(c *object.Commit, f *flags) (err error) {
+	if a := f.value("author"); a != "" {
+		name, rest, ok := strings.Cut(a, " <")
+		if !ok || !strings.HasSuffix(rest, ">") {
+			return g.fatal("--author '%s' is not 'Name <email>' and matches no existing author", a)
+		}
+		c.Author.Name, c.Author.Email = name, strings.TrimSuffix(rest, ">")
+	}
+	if d := f.value("date"); d != "" {
+		if c.Author.When, err = g.date(d); err != nil {
+			return g.fatal("invalid date format: %s", d)
+		}
+	}
+	return nil
+}
+
+// message finds what the commit is to say.
+func (g *call) message(c *object.Commit, f *flags) error {
+	switch {
+	case f.has("m"):
+		c.Message = strings.Join(f.given["m"], "\n\n")
+	case f.has("F"):
+		text, err := g.readMessage(f.value("F"))
+		if err != nil {
+			return err
+		}
+		c.Message = text
+	case f.has("amend"):
+		return nil
+	default:
+		return g.failure("there is no editor: give the message with -m or -F")
+	}
+	if f.has("s") {
+		c.Message = strings.TrimRight(c.Message, "\n") + "\n\nSigned-off-by: " + c.Committer.Name + " <" + c.Committer.Email + ">"
+	}
+	c.Message = cleanMessage(c.Message)
+	return nil
+}
+
+func (g *call) readMessage(name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(io.LimitReader(g.Stdin, maxConfig))
+		return string(b), err
+	}
+	b, err := g.FS.ReadFile(g.ctx, name, maxConfig)
+	if err != nil {
+		return "", g.fatal("could not read log file '%s': %s", name, reason(err))
+	}
+	return string(b), nil
+}
+
+// cleanMessage takes out blanks at the ends of lines, empty lines at both ends and more than one of them elsewhere.
+func cleanMessage(text string) string {
+	var lines []string
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimRight(line, " \t\r\v\f")
+		if line == "" && (len(lines) == 0 || lines[len(lines)-1] == "") {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	text = strings.TrimRight(strings.Join(lines, "\n"), "\n")
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
+}
+
+// committed says what a commit did.
+func (g *call) committed(branch string, h plumbing.Hash, c *object.Commit, list []change, f *flags) error {
+	where := branch
+	if branch == "" {
+		where = "detached HEAD"
+	}
+	if len(c.ParentHashes) == 0 {
+		where += " (root-commit)"
+	}
+	_ = g.print("[%s %s] %s\n", where, g.short(h), subject(c.Message))
+	if c.Author.Name != c.Committer.Name || c.Author.Email != c.Committer.Email {
+		_ = g.print(" Author: %s <%s>\n", c.Author.Name, c.Author.Email)
+	}
+	if f.has("amend") || f.has("date") {
+		_ = g.print(" Date: %s\n", c.Author.When.Format(dateLayout))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := g.shortStat(list); err != nil {
+		return err
+	}
+	return g.summary(list)
+}
+
+// subject is the first paragraph of a message, on one line.
+func subject(message string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n\n")
+	return strings.ReplaceAll(strings.TrimRight(first, "\n"), "\n", " ")
+}

@@ -1,0 +1,109 @@
+package git
+
+import (
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// reset is git reset.
+func (g *call) reset(args []string) error {
+	f, err := g.flags(args, "soft", "mixed", "hard", "q=quiet")
+	if err != nil {
+		return err
+	}
+	revs, within, err := g.revisionsAndPaths(f)
+	if err != nil {
+		return err
+	}
+	name := "HEAD"
+	if len(revs) > 0 {
+		name = revs[0]
+	}
+	if len(within) > 0 {
+		if _, err := g.take(name, within, true, false); err != nil {
+			return err
+		}
+		return g.unstagedAfter(f)
+	}
+	_, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	to := head
+	if c, ok := g.commitNamed(name); ok {
+		to = c.Hash
+	} else if len(revs) > 0 || !head.IsZero() {
+		return g.badRevision(name)
+	}
+	return g.resetTo(head, to, f)
+}
+
+func (g *call) resetTo(head, to plumbing.Hash, f *flags) error {
+	if f.has("hard") {
+		if err := g.goTo(head, to, true, ""); err != nil {
+			return err
+		}
+	} else if !f.has("soft") {
+		if _, err := g.takeAll(to); err != nil {
+			return err
+		}
+	}
+	if !head.IsZero() {
+		if err := g.setRef("ORIG_HEAD", head); err != nil {
+			return err
+		}
+	}
+	if !to.IsZero() {
+		if err := g.setHead(to); err != nil {
+			return err
+		}
+	}
+	if c, err := g.commitAt(to); err == nil && f.has("hard") && !f.has("q") {
+		return g.print("HEAD is now at %s %s\n", g.short(to), subject(c.Message))
+	}
+	if f.has("hard") || f.has("soft") {
+		return nil
+	}
+	return g.unstagedAfter(f)
+}
+
+// takeAll makes the index that of a commit.
+func (g *call) takeAll(to plumbing.Hash) (*index.Index, error) {
+	x, err := g.readIndex()
+	if err != nil {
+		return nil, err
+	}
+	target, err := g.commitSnapshot(to)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes(indexSnapshot(x), target, nil, false) {
+		if c.to.mode == 0 {
+			unstage(x, c.path)
+		} else if err := g.setEntry(x, c.path, c.to); err != nil {
+			return nil, err
+		}
+	}
+	return x, g.store.SetIndex(x)
+}
+
+// unstagedAfter lists what the work tree has that the index has not.
+func (g *call) unstagedAfter(f *flags) error {
+	x, err := g.readIndex()
+	if err != nil {
+		return err
+	}
+	now, err := g.workSnapshot(x)
+	if err != nil {
+		return err
+	}
+	list := changes(indexSnapshot(x), now, nil, false)
+	if len(list) == 0 || f.has("q") {
+		return nil
+	}
+	_ = g.print("Unstaged changes after reset:\n")
+	for _, c := range list {
+		_ = g.print("%c\t%s\n", c.letter(), c.path)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package git
+
+import (
+	"path"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/carrelfs/carrel/execd/shell/command/tool"
+)
+
+// switchBranch is git switch.
+func (g *call) switchBranch(args []string) error {
+	f, err := g.flags(args, "c:=create", "C:=force-create", "d=detach", "f=force=discard-changes", "q=quiet")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"c", "C"} {
+		if f.has(name) {
+			return g.startBranch(f.value(name), f.args, name == "C", f)
+		}
+	}
+	if len(f.args) != 1 {
+		return g.fatal("missing branch or commit argument")
+	}
+	name, err := g.previous(f.args[0])
+	if err != nil {
+		return err
+	}
+	if g.hasRef(heads+name) && !f.has("d") {
+		return g.toBranch(name, f)
+	}
+	c, ok := g.commitNamed(name)
+	if !ok {
+		return g.fatal("invalid reference: %s", name)
+	}
+	if !f.has("d") {
+		g.tell("fatal: a branch is expected, got commit '%s'\n"+
+			"hint: If you want to detach HEAD at the commit, try again with the --detach option.\n", name)
+		return tool.Exit(statusFatal)
+	}
+	return g.detach(name, c, f)
+}
+
+func (g *call) commitNamed(name string) (*object.Commit, bool) {
+	h, ok := g.resolve(name)
+	if !ok {
+		return nil, false
+	}
+	return g.peel(h)
+}
+
+// previousName keeps the branch that was left last, for "-".
+const previousName = "CARREL_PREVIOUS"
+
+func (g *call) previous(name string) (string, error) {
+	if name != "-" {
+		return name, nil
+	}
+	b, err := g.FS.ReadFile(g.ctx, path.Join(g.root, ".git", previousName), maxConfig)
+	if err != nil {
+		return "", g.fatal("invalid reference: @{-1}")
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// leave notes what HEAD was on.
+func (g *call) leave() error {
+	branch, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	if branch == "" {
+		branch = head.String()
+	}
+	return g.FS.WriteFile(g.ctx, path.Join(g.root, ".git", previousName), []byte(branch+"\n"), 0o666)
+}
+
+func (g *call) toBranch(name string, f *flags) error {
+	current, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	ref, err := g.store.Reference(plumbing.ReferenceName(heads + name))
+	if err != nil {
+		return err
+	}
+	if err := g.goTo(head, ref.Hash(), f.has("f"), "checkout"); err != nil {
+		return err
+	}
+	if err := g.carried(ref.Hash(), f); err != nil {
+		return err
+	}
+	if current == name {
+		g.say(f, "Already on '%s'\n", name)
+		return nil
+	}
+	if err := g.leave(); err != nil {
+		return err
+	}
+	if current == "" {
+		if c, err := g.commitAt(head); err == nil {
+			g.say(f, "Previous HEAD position was %s %s\n", g.short(head), subject(c.Message))
+		}
+	}
+	if err := g.store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, ref.Name())); err != nil {
+		return err
+	}
+	g.say(f, "Switched to branch '%s'\n", name)
+	return nil
+}
+
+// carried lists the changes of the user's that a switch to a commit has kept.
+func (g *call) carried(to plumbing.Hash, f *flags) error {
+	if f.has("q") {
+		return nil
+	}
+	x, err := g.readIndex()
+	if err != nil {
+		return err
+	}
+	target, err := g.commitSnapshot(to)
+	if err != nil {
+		return err
+	}
+	now, err := g.workSnapshot(x)
+	if err != nil {
+		return err
+	}
+	return g.names(changes(target, now, nil, false), true)
+}
+
+// say is tell, unless it is to be quiet.
+func (g *call) say(f *flags, format string, args ...any) {
+	if !f.has("q") {
+		g.tell(format, args...)
+	}
+}
+
+// startBranch makes a branch and switches to it.
+func (g *call) startBranch(name string, args []string, force bool, f *flags) error {
+	if err := g.checkBranch(name); err != nil {
+		return err
+	}
+	if g.hasRef(heads+name) && !force {
+		return g.fatal("A branch named '%s' already exists.", name)
+	}
+	_, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	to := head
+	if len(args) > 0 {
+		c, ok := g.commitNamed(args[0])
+		if !ok {
+			return g.fatal("'%s' is not a commit and a branch '%s' cannot be created from it", args[0], name)
+		}
+		to = c.Hash
+	}
+	if err := g.goTo(head, to, false, "checkout"); err != nil {
+		return err
+	}
+	if to != head {
+		if err := g.carried(to, f); err != nil {
+			return err
+		}
+	}
+	if err := g.leave(); err != nil {
+		return err
+	}
+	if !to.IsZero() {
+		if err := g.setRef(heads+name, to); err != nil {
+			return err
+		}
+	}
+	ref := plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+name))
+	if err := g.store.SetReference(ref); err != nil {
+		return err
+	}
+	g.say(f, "Switched to a new branch '%s'\n", name)
+	return nil
+}
+
+// detach puts HEAD on a commit.
+func (g *call) detach(name string, c *object.Commit, f *flags) error {
+	branch, head, err := g.head()
+	if err != nil {
+		return err
+	}
+	if err := g.goTo(head, c.Hash, f.has("f"), "checkout"); err != nil {
+		return err
+	}
+	if err := g.carried(c.Hash, f); err != nil {
+		return err
+	}
+	if err := g.leave(); err != nil {
+		return err
+	}
+	if err := g.store.SetReference(plumbing.NewHashReference(plumbing.HEAD, c.Hash)); err != nil {
+		return err
+	}
+	switch {
+	case branch == "":
+		if old, err := g.commitAt(head); err == nil && head != c.Hash {
+			g.say(f, "Previous HEAD position was %s %s\n", g.short(head), subject(old.Message))
+		}
+	case !f.has("d"):
+		g.say(f, "Note: switching to '%s'.\n\nHEAD is on no branch now: commits that are made here belong to none.\n"+
+			"To keep them, make one:\n\n  git switch -c <new-branch-name>\n\n", name)
+	}
+	g.say(f, "HEAD is now at %s %s\n", g.short(c.Hash), subject(c.Message))
+	return nil
+}

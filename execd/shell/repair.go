@@ -1,0 +1,146 @@
+package shell
+
+import (
+	"errors"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// The parser decides early what bash leaves open: whether (( is an expression, and whether !( is a pattern. Where it has
+// decided otherwise than bash would, the text or the tree is read anew here.
+
+// repair changes a text that the parser refuses into one that means what bash takes it for. text starts at the line
+// with the error, or before.
+func (sh *shell) repair(text string, err error, depth int) (string, bool) {
+	if sh.aliasesOn() {
+		if fixed, ok := sh.lexicalAliases(text); ok {
+			sh.noAliases++
+			defer func() { sh.noAliases-- }()
+			sh.runSource(fixed, depth+1)
+			return "", true
+		}
+	}
+	var parse syntax.ParseError
+	if !errors.As(err, &parse) {
+		return "", false
+	}
+	return splitParens(text)
+}
+
+// splitParens makes two parentheses that the parser has taken for an expression's two of a subshell's.
+func splitParens(text string) (string, bool) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], "((")
+		if i < 0 {
+			return "", false
+		}
+		i += from
+		if fixed := text[:i+1] + " " + text[i+1:]; !closesTwice(text[i:]) && parses(fixed) {
+			return fixed, true
+		}
+		from = i + 1
+	}
+}
+
+// closesTwice reports whether the two parentheses at the start of a text are closed side by side, as an expression's are.
+func closesTwice(text string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\\':
+			i++
+		case '\'', '"':
+			if end := closing(text[i+1:], c); end >= 0 {
+				i += 1 + end
+			}
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 1 {
+				return strings.HasPrefix(text[i+1:], ")")
+			}
+		}
+	}
+	return false
+}
+
+// parses reports whether a text is one that the parser takes.
+func parses(text string) bool {
+	p := parsers.Get().(*syntax.Parser)
+	defer parsers.Put(p)
+	_, err := p.Parse(strings.NewReader(text), "")
+	return err == nil
+}
+
+// lexicalAliases replaces the aliases at the start of the first line of a text that is no syntax without them.
+func (sh *shell) lexicalAliases(text string) (string, bool) {
+	trimmed := strings.TrimLeft(text, " \t\n")
+	for strings.HasPrefix(trimmed, "#") {
+		_, trimmed, _ = strings.Cut(trimmed, "\n")
+		trimmed = strings.TrimLeft(trimmed, " \t\n")
+	}
+	var done strings.Builder
+	changed := false
+	for rest := trimmed; ; {
+		blank := len(rest) - len(strings.TrimLeft(rest, " \t"))
+		end := blank + strings.IndexAny(rest[blank:]+"\n", " \t\n;&|()<>$")
+		value, ok := sh.aliasValue(rest[blank:end], nil)
+		if !ok {
+			return done.String() + rest, changed
+		}
+		changed = true
+		done.WriteString(rest[:blank] + value)
+		rest = rest[end:]
+		if !strings.HasSuffix(value, " ") {
+			return done.String() + rest, true
+		}
+	}
+}
+
+// negatedGroup runs a command that starts with !( as the negation of a subshell, which it is without extglob.
+func (sh *shell) negatedGroup(cmd *syntax.CallExpr) bool {
+	if len(cmd.Args) != 1 || len(cmd.Assigns) > 0 || sh.shopt(optExtglob) {
+		return false
+	}
+	text, ok := negation(cmd.Args[0])
+	if !ok {
+		return false
+	}
+	sh.noErr++
+	defer func() { sh.noErr-- }()
+	sh.runSource("( "+text+" )", 0)
+	sh.status = boolStatus(sh.status != 0)
+	return true
+}
+
+// negation returns the inside of a word that is !(…).
+func negation(w *syntax.Word) (string, bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	g, ok := w.Parts[0].(*syntax.ExtGlob)
+	if !ok || g.Op != syntax.GlobExcept {
+		return "", false
+	}
+	return g.Pattern.Value, true
+}
+
+// negatedTest reads [[ !(x) ]] as a negation, which it is without extglob.
+func (sh *shell) negatedTest(w *syntax.Word) (syntax.TestExpr, bool) {
+	text, ok := negation(w)
+	if !ok || sh.shopt(optExtglob) {
+		return nil, false
+	}
+	p := parsers.Get().(*syntax.Parser)
+	defer parsers.Put(p)
+	f, err := p.Parse(strings.NewReader("[[ ! ( "+text+" ) ]]"), "")
+	if err != nil || len(f.Stmts) != 1 {
+		return nil, false
+	}
+	test, ok := f.Stmts[0].Cmd.(*syntax.TestClause)
+	if !ok {
+		return nil, false
+	}
+	return test.X, true
+}

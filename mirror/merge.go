@@ -1,0 +1,231 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+
+	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/reconcile"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// merge makes changes of the authority part of the local tree. It comes to an end also when a program writes all the time to
+// what both have changed: nobody can push meanwhile, nor see what else is new.
+func (m *Mirror) merge(ctx context.Context, t taking) error {
+	for try := 0; ; try++ {
+		if try == mergeTries {
+			m.change(func() { m.quiet = true })
+			defer m.change(func() { m.quiet = false })
+		}
+		err := m.mergeOnce(ctx, t)
+		if errors.Is(err, errStale) || errors.Is(err, vfs.ErrBusy) {
+			continue
+		}
+		return err
+	}
+}
+
+// mergeOnce is merge as of a moment. What of the changes is known already is left out. In another life of the store what is
+// not pushed yet is to get other numbers, also when there is no news.
+func (m *Mirror) mergeOnce(ctx context.Context, t taking) error {
+	news, pending, err := m.news(t)
+	if err != nil || len(news) == 0 && !t.stranger {
+		return err
+	}
+	if !pending {
+		err := m.applyAll(ctx, news, applying{mending: t.mending})
+		if !errors.Is(err, vfs.ErrInvalid) {
+			return err
+		}
+	}
+	return m.reconcile(ctx, t, news)
+}
+
+// news returns those of the changes that are none to the mirror's knowledge of the authority, as edits of the local tree:
+// Theirs is what the tree has. pending says that some were changed here too.
+func (m *Mirror) news(t taking) (news []casstore.Edit, pending bool, err error) {
+	keys := make([]vfs.Key, len(t.changes))
+	for i := range t.changes {
+		keys[i] = t.changes[i].Key
+	}
+	versions, err := m.replica.Versions(keys)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, v := range versions {
+		r := &t.changes[i]
+		rev := r.Rev
+		if t.snapshot && r.Value == nil {
+			rev = t.position.Rev // at which it was not there
+		}
+		if reconcile.Equal(r.Value, v.Theirs) || m.ahead[r.Key] > rev && rev > 0 {
+			continue
+		}
+		pending = pending || v.Pending
+		news = append(news, casstore.Edit{Key: r.Key, Mine: r.Value, Theirs: v.Mine})
+	}
+	return news, pending || t.stranger, nil
+}
+
+// applying is what goes with edits that are applied.
+type applying struct {
+	bases   map[vfs.Key]casstore.Basis
+	notes   []casstore.Note
+	mending bool
+}
+
+// applyAll makes edits of the local tree, in parts when they are many.
+func (m *Mirror) applyAll(ctx context.Context, edits []casstore.Edit, a applying) error {
+	if err := m.fetchManifests(ctx, edits); err != nil {
+		return err
+	}
+	ctx = vfs.WithOrigin(ctx, m)
+	look := view{m}.Value
+	if a.mending {
+		look = nil
+	}
+	for {
+		part, rest, err := firstPart(edits, pushRecords, pushBytes, look)
+		if err != nil {
+			return err
+		}
+		in := casstore.Incoming{Notes: a.notes, Mending: a.mending}
+		for _, e := range part {
+			old := vfs.Record{Key: e.Key, Value: e.Theirs}
+			in.Records = append(in.Records, vfs.PushRecord{Record: vfs.Record{Key: e.Key, Value: e.Mine}, Base: old.Base()})
+			if b, ok := a.bases[e.Key]; ok {
+				in.Bases = append(in.Bases, b)
+				delete(a.bases, e.Key)
+			}
+		}
+		if len(rest) == 0 {
+			for _, b := range a.bases {
+				in.Bases = append(in.Bases, b)
+			}
+		}
+		stale, err := m.replica.Apply(ctx, in)
+		if err != nil {
+			return err
+		}
+		if len(stale) > 0 {
+			return errStale
+		}
+		m.stats.records.Add(uint64(len(in.Records)))
+		if edits, a.notes = rest, nil; len(rest) == 0 {
+			return nil
+		}
+	}
+}
+
+// fetchManifests fetches the manifests of large files, which the local store needs at once where a file is in use.
+func (m *Mirror) fetchManifests(ctx context.Context, edits []casstore.Edit) error {
+	for _, e := range edits {
+		if e.Key.Kind == vfs.KeyInode && e.Mine != nil {
+			if err := m.replica.LoadManifest(ctx, e.Mine); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reconcile merges what changed at the authority with what changed here.
+func (m *Mirror) reconcile(ctx context.Context, t taking, news []casstore.Edit) error {
+	p, err := m.problem(ctx, t, news)
+	if err != nil {
+		return err
+	}
+	s, err := reconcile.Reconcile(p)
+	if err != nil {
+		return err
+	}
+	var edits []casstore.Edit
+	bases := make(map[vfs.Key]casstore.Basis)
+	for k, value := range s.Merged {
+		mine, theirs := s.Theirs[k], s.Theirs[k]
+		if v, ok := p.Versions[k]; ok {
+			mine, theirs = v.Mine, v.Theirs
+		}
+		if !reconcile.Equal(value, mine) {
+			edits = append(edits, casstore.Edit{Key: k, Mine: value, Theirs: mine})
+		}
+		bases[k] = casstore.Basis{Key: k, Value: theirs, Same: reconcile.Equal(value, theirs)}
+	}
+	notes, err := m.noteConflicts(s.Conflicts)
+	if err != nil {
+		return err
+	}
+	return m.applyAll(ctx, edits, applying{bases: bases, notes: notes, mending: t.mending})
+}
+
+// problem is what the authority and the mirror have made of what they had in common.
+func (m *Mirror) problem(ctx context.Context, t taking, news []casstore.Edit) (*reconcile.Problem, error) {
+	p := &reconcile.Problem{
+		Versions: make(map[vfs.Key]reconcile.Version), View: view{m}, Mirror: m.config.Name, Renumber: t.snapshot, Stranger: t.stranger,
+		NewIno: func() (vfs.Ino, error) { return m.newIno(ctx) },
+	}
+	edits, _, err := m.edits()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range edits {
+		p.Versions[e.Key] = reconcile.Version{Base: e.Theirs, Mine: e.Mine, Theirs: e.Theirs}
+	}
+	for _, e := range news {
+		v, edited := p.Versions[e.Key]
+		if !edited {
+			v.Base, v.Mine = e.Theirs, e.Theirs
+		}
+		v.Theirs = e.Mine
+		p.Versions[e.Key] = v
+	}
+	if t.stranger {
+		for k, v := range p.Versions {
+			if !reconcile.Equal(v.Base, v.Theirs) { // what is there as it was is what was changed here
+				v.Base = nil
+				p.Versions[k] = v
+			}
+		}
+	}
+	return p, nil
+}
+
+// newIno takes a number for an inode that a reconciliation makes. The numbers of another life are gone: then some are
+// leased first.
+func (m *Mirror) newIno(ctx context.Context) (vfs.Ino, error) { return m.replica.TakeNumber(ctx) }
+
+// view is the local tree, for what neither side has changed.
+type view struct{ m *Mirror }
+
+// Value implements View.
+func (v view) Value(k vfs.Key) ([]byte, error) {
+	got, err := v.m.replica.Versions([]vfs.Key{k})
+	if err != nil {
+		return nil, err
+	}
+	return got[0].Mine, nil
+}
+
+// NameOf implements View.
+func (v view) NameOf(files []vfs.Ino) (map[vfs.Ino]reconcile.Place, error) {
+	out := make(map[vfs.Ino]reconcile.Place)
+	if len(files) == 0 {
+		return out, nil
+	}
+	wanted := make(map[vfs.Ino]bool)
+	for _, ino := range files {
+		wanted[ino] = true
+	}
+	err := v.m.replica.ReadTheirs(v.m.ctx, vfs.AllInos, func(r vfs.Record) error {
+		if r.Kind != vfs.KeyDirent {
+			return nil
+		}
+		if ino := reconcile.Target(r.Value); wanted[ino] {
+			if _, known := out[ino]; !known {
+				out[ino] = reconcile.Place{Dir: r.Ino, Name: r.Name}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
