@@ -128,6 +128,25 @@ func TestBadLinkFeed(t *testing.T) {
 	}
 }
 
+// A machine that has no address for a while, so that the kernel refuses what it sends, keeps its session.
+func TestNoRoute(t *testing.T) {
+	t.Parallel()
+	n := badlink.New(t, badlink.Config{Delay: time.Millisecond, Rate: 2_000_000, Queue: time.Second})
+	l, d := onBadLink(t, n)
+	m := wiretest.NewMemory(vfs.Epoch{1})
+	serving(t, ServerConfig{}, m, l)
+	c := client(t, d, 0, "secret")
+	w := newWriter(t, c, 0)
+	w.push(w.files("before", 1, linkBody(), uint64(*linkSize)))
+	n.Leave()
+	back := time.AfterFunc(time.Second, n.Move)
+	defer back.Stop()
+	w.push(w.files("after", 100, linkBody(), uint64(*linkSize)))
+	if s := c.Stats(); s.Sessions != 1 || s.Retries != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // linkBody is what is in each file.
 func linkBody() vfs.Body { return vfs.Body{Kind: vfs.BodyInline, Data: plainChunk(*linkSize).Stored} }
 

@@ -69,7 +69,9 @@ func ListenQUIC(addr string, id Identity) (Listener, error) {
 	l := &quicListener{streams: make(chan Stream)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	var handshakes handshakeCount
-	l.transport = &quic.Transport{Conn: conn, VerifySourceAddress: handshakes.many}
+	socket := udpSocket{UDPConn: conn, lossy: new(atomic.Bool)}
+	socket.lossy.Store(true)
+	l.transport = &quic.Transport{Conn: socket, VerifySourceAddress: handshakes.many}
 	config := quicConfig()
 	config.MaxIncomingStreams = maxQUICStreams
 	if l.listener, err = l.transport.Listen(id.serverTLS(), config); err != nil {

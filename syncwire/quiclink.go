@@ -56,6 +56,7 @@ const (
 
 func newQUICLink(conn *quic.Conn, w *way, server *net.UDPAddr) *quicLink {
 	l := &quicLink{conn: conn, server: server, way: w, peer: quicPeer(conn, shownKey(conn.ConnectionState().TLS))}
+	w.lossy.Store(true)
 	l.group.Go(l.watch)
 	return l
 }
@@ -90,7 +91,7 @@ func (l *quicLink) watch() {
 			l.moved = l.moved && !heard
 			silent, at := silence.look(now, &stats), l.way.source(l.server)
 			switch {
-			case at != home:
+			case at.IsValid() && at != home:
 				l.take(l.at)
 				home = at
 			case silent:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/quic-go/quic-go"
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ const sockets = 2
 type way struct {
 	socket     func() (*net.UDPConn, error)
 	transports [sockets]*quic.Transport
+	lossy      atomic.Bool // its sockets: once the handshake is over
 }
 
 // transport returns one, and makes it when it is first asked for.
@@ -26,7 +28,7 @@ func (w *way) transport(i int) (*quic.Transport, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.transports[i] = &quic.Transport{Conn: conn}
+		w.transports[i] = &quic.Transport{Conn: udpSocket{UDPConn: conn, lossy: &w.lossy}}
 	}
 	return w.transports[i], nil
 }

@@ -1,13 +1,44 @@
 package syncwire
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// udpSocket is a socket that loses what it cannot send for the moment, once it is told to. quic-go ends a connection whose
+// packet the kernel refuses, and that it does whenever this machine has no route: while its address changes, or a cable is
+// out. To the protocol such a packet is one that was lost. Before the handshake is over it is an answer: there is no way.
+type udpSocket struct {
+	*net.UDPConn
+	lossy *atomic.Bool
+}
+
+// WriteMsgUDP is what quic-go sends with.
+func (s udpSocket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
+	n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, addr)
+	if err != nil && s.lossy.Load() && isPassing(err) {
+		return len(b), len(oob), nil
+	}
+	return n, oobn, err
+}
+
+// isPassing reports whether what could not be sent may be sent later: udp(7), ip(7), send(2).
+func isPassing(err error) bool {
+	for _, passing := range []syscall.Errno{
+		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.EHOSTDOWN, unix.EADDRNOTAVAIL, unix.EPERM, unix.ENOBUFS,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
 
 // SocketStats is the state of a UDP socket, through which all of a listener's clients come.
 type SocketStats struct {
@@ -51,5 +82,5 @@ func socketStats(conn *net.UDPConn) (s SocketStats, err error) {
 type socketReporter interface{ socket() (SocketStats, error) }
 
 func (l *quicListener) socket() (SocketStats, error) {
-	return socketStats(l.transport.Conn.(*net.UDPConn))
+	return socketStats(l.transport.Conn.(udpSocket).UDPConn)
 }

@@ -91,6 +91,23 @@ func (n *Namespace) setAddr(addr netip.Addr) error {
 	return nil
 }
 
+// dropAddr takes the device its address, and so its route.
+func (n *Namespace) dropAddr() error {
+	_, err := In(n, func() (none struct{}, err error) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return none, err
+		}
+		defer unix.Close(fd)
+		nowhere := netip.IPv4Unspecified()
+		return none, configure(fd, unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(nowhere.AsSlice()) })
+	})
+	if err != nil {
+		return fmt.Errorf("drop the address: %w", err)
+	}
+	return nil
+}
+
 // configure makes a request about the device (netdevice(7)).
 func configure(fd int, request uint, fill func(*unix.Ifreq) error) error {
 	r, err := unix.NewIfreq(device)

@@ -56,6 +56,15 @@ func (n *Network) Move() {
 	}
 }
 
+// Leave takes the client's namespace its address, and so its route: what it sends is refused, until Move.
+func (n *Network) Leave() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.Client.dropAddr(); err != nil {
+		n.t.Error(err)
+	}
+}
+
 // ClientAddr is the address of the client's namespace now.
 func (n *Network) ClientAddr() netip.Addr {
 	n.mu.Lock()
