@@ -102,7 +102,7 @@ func mustPosition(t *testing.T, a *Authority) vfs.Position {
 func compact(t *testing.T, s *Store) {
 	t.Helper()
 	s.letGoOld()
-	if err := s.db.Flatten(1); err != nil {
+	if err := s.compactors.flatten(); err != nil {
 		t.Fatal(err)
 	}
 }

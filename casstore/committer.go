@@ -486,6 +486,7 @@ func (v *revision) write(old *reader) error {
 	}
 	s.space.committedRecords(all)
 	s.maps.committed()
+	s.compactors.committed()
 	if err := s.witness.write(v.rev); err != nil {
 		s.log.Warn("HEAD not written", "err", err)
 	}

@@ -58,7 +58,7 @@ func (s *Store) compactNow(ctx context.Context) error {
 	if free, err := s.space.free(); err != nil || free < s.tablesSize() {
 		return err
 	}
-	if err := s.db.Flatten(1); err != nil {
+	if err := s.compactors.flatten(); err != nil {
 		s.log.Warn("badger could not be compacted", "err", err)
 	}
 	return nil

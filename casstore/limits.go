@@ -63,6 +63,10 @@ const (
 	mappedPoll  = 20 * time.Millisecond
 	mappedStill = 50
 
+	// compactorsAfter is after how long without a commit Badger's compactors end. A compaction begins up to a second after
+	// what makes it necessary.
+	compactorsAfter = 10 * time.Second
+
 	// maxPlaces bounds the raw chunks that are known to be whole, a hundred bytes each: enough for ten gigabytes.
 	maxPlaces = 64 << 10
 

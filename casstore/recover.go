@@ -45,6 +45,7 @@ func (s *Store) recover() error {
 // putBack closes Badger and leaves its logs as they were found.
 func (s *Store) putBack() error {
 	s.maps.close()
+	s.compactors.close()
 	err := s.db.Close()
 	s.db = nil
 	return errors.Join(err, s.witness.restoreLogs(), s.witness.forgetLogs())

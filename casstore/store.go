@@ -48,21 +48,24 @@ type Options struct {
 	cacheCost int
 	// reserve is the free space that is kept, for tests. Zero: by the size of the disk.
 	reserve uint64
+	// compactorsAfter is after how long without a commit Badger's compactors end, for tests. Zero: compactorsAfter.
+	compactorsAfter time.Duration
 }
 
 // Store is an open store. One process has it open; all methods are safe for concurrent use.
 type Store struct {
-	dir     string
-	opt     Options
-	log     *slog.Logger
-	lock    *os.File
-	witness *witness
-	db      *badger.DB
-	maps    tableMaps
-	epoch   vfs.Epoch
-	packs   *pack.Set
-	pool    *writebuf.Pool
-	space   *space
+	dir        string
+	opt        Options
+	log        *slog.Logger
+	lock       *os.File
+	witness    *witness
+	db         *badger.DB
+	maps       tableMaps
+	compactors compactors
+	epoch      vfs.Epoch
+	packs      *pack.Set
+	pool       *writebuf.Pool
+	space      *space
 
 	chunks    *chunks
 	flusher   *flusher
@@ -185,6 +188,7 @@ func (s *Store) openRecords(table int64) (err error) {
 		return err
 	}
 	s.maps.open(s.db)
+	s.compactors.open(s.db, defaulted(s.opt.compactorsAfter, compactorsAfter))
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -312,6 +316,7 @@ func (s *Store) letGo() error {
 	}
 	if s.db != nil {
 		s.maps.close()
+		s.compactors.close()
 		errs = append(errs, s.db.Close())
 	}
 	if s.witness != nil {
