@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -26,6 +27,10 @@ type PushView interface {
 // the push stale: the current records of such keys are returned, at most MaxStale of them. So are the directories outside
 // of the push with which it would make a loop: of two mirrors that each move a directory into the other's, which can
 // touch no common record, the second learns what the first did.
+//
+// A record that is as the push makes it, though the push is based on another, passes; it is stale only when what the push
+// makes is no tree. So it is when two mirrors each give a file another name at the same time: the file's record is the
+// same in both pushes, but counts only one of the names.
 //
 // Otherwise the tree as it would be is checked where the push touches it:
 //
@@ -67,7 +72,10 @@ func (c *pushCheck) run(p *Push) (stale []Record, err error) {
 		return stale, err
 	}
 	for _, check := range []func() error{c.count, c.checkDirents, c.checkNodes, c.checkPaths} {
-		if err := check(); err != nil {
+		switch err := check(); {
+		case errors.Is(err, ErrInvalid) && len(c.passed) > 0:
+			return c.passed, nil
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -78,6 +86,7 @@ type pushCheck struct {
 	view    PushView
 	pushed  map[Key][]byte
 	changed []keyChange // what is really another than before
+	passed  []Record    // what is as the push makes it, but not what that is based on; at most MaxStale
 	nodes   map[Ino]*pushedNode
 	stale   []Record
 	mending bool // nothing is counted on from what was
@@ -164,11 +173,15 @@ func (c *pushCheck) compare(p *Push) (stale []Record, err error) {
 			return nil, err
 		}
 		current := Record{Key: r.Key, Value: old}
+		based := current.Base() == r.Base
 		if current.Same(&r.Record) {
+			if !based && len(c.passed) < MaxStale {
+				c.passed = append(c.passed, Record{Key: r.Key, Value: bytes.Clone(old)})
+			}
 			continue
 		}
 		current.Value = bytes.Clone(old)
-		if current.Base() == r.Base {
+		if based {
 			c.changed = append(c.changed, keyChange{r.Key, current.Value, r.Value})
 		} else if stale = append(stale, current); len(stale) == MaxStale {
 			break

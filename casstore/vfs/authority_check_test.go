@@ -280,6 +280,28 @@ func TestCheckPushStale(t *testing.T) {
 	}
 }
 
+// Two mirrors each give a file another name in the same tick. The file's record is the same in both pushes, but counts one
+// name only.
+func TestCheckPushSameCount(t *testing.T) {
+	base, own, theirs := sample(), sample(), sample()
+	for name, s := range map[string]state{"own": own, "theirs": theirs} {
+		s.edit(3, func(r *InodeRecord) { r.Nlink++ })
+		s.name(4, name, 3, TypeRegular)
+	}
+	stale, err := CheckPush(theirs, base.pushTo(own))
+	if err != nil || len(stale) != 1 || stale[0].Key != inodeKey(3) || !bytes.Equal(stale[0].Value, theirs[inodeKey(3)]) {
+		t.Fatalf("%v, %v", stale, err)
+	}
+	own.edit(3, func(r *InodeRecord) { r.Nlink++ }) // as who has merged makes it
+	if stale, err := CheckPush(theirs, theirs.pushTo(own)); !errors.Is(err, ErrInvalid) {
+		t.Fatalf("a name is removed, but it still counts: %v, %v", stale, err)
+	}
+	own.name(4, "theirs", 3, TypeRegular)
+	if stale, err := CheckPush(theirs, theirs.pushTo(own)); err != nil || len(stale) > 0 {
+		t.Fatalf("%v, %v", stale, err)
+	}
+}
+
 // Two mirrors each move a directory into the other's. No record is in both pushes.
 func TestCheckPushLoop(t *testing.T) {
 	base := sample()
