@@ -28,7 +28,9 @@
 //
 // # What is a boundary, and what is not
 //
-// Files: only what Setup lists is there at all. System calls: those of filter.go are refused. Capabilities: those that
+// Files: only what Setup lists is there at all: of the host its programs, in /usr and /opt, and of /etc what programs need.
+// The settings of its git, npm and pip are not: they may have passwords in them. A secret that somebody has put beside a
+// program, or into /etc/profile, can be read. System calls: those of filter.go are refused. Capabilities: those that
 // programs need for the workspace's files (kept in limits.go) and no others, for good; set-user-ID programs have no effect.
 // Memory, processors, processes: by cgroup, for all execs of a cell together. Where cgroups cannot be written, memory is
 // limited for each process by itself, processes for their user (setrlimit(2), which exempts root), processors not, and the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
+	"github.com/carrelfs/carrel/execd/container/launch"
 	"github.com/carrelfs/carrel/execd/image"
 )
 
@@ -166,6 +167,52 @@ func TestHostileRoot(t *testing.T) {
 		}
 		if made, err := filepath.Glob(filepath.Join(filepath.Dir(victim), "*")); err != nil || len(made) != 0 {
 			t.Errorf("%s: on the host are made %v, %v", name, made, err)
+		}
+	}
+}
+
+// The settings of the machine's git, npm and pip, which may have secrets in them, are not there, wherever these look.
+func TestHostSettings(t *testing.T) {
+	d := newDesk(t, nil)
+	script := "cat /etc/gitconfig /etc/npmrc /etc/pip.conf"
+	for _, name := range hostHidden {
+		script += " /" + name
+	}
+	if x, got := d.sh(t, script+" 2>/dev/null; ls /etc/pki/tls/private /etc/ssl/private 2>/dev/null; exit 3"); x.Code != 3 || got != "" {
+		t.Errorf("%+v, %q", x, got)
+	}
+}
+
+// Files are hidden where they are, and nothing is made where there are none.
+func TestHide(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"usr/etc", "usr/share", "home"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"usr/etc/file", "usr/share/other", "home/secret"} {
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"usr/etc/inside": "../share/other", "usr/etc/outside": "../../home/secret", "usr/etc/dead": "none"} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"usr/etc/file": "/usr/etc/file", "usr/etc/inside": "/usr/share/other", "usr/etc/outside": "", "usr/etc/dead": "",
+		"usr/etc/none": "", "usr/etc/file/none": "", "none/none": "",
+	} {
+		var s launch.Setup
+		err := hide(&s, root, []string{name})
+		var got string
+		for _, b := range s.Binds {
+			got += b.Target
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: covered %q, want %q; %v", name, got, want, err)
 		}
 	}
 }

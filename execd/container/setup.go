@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/carrelfs/carrel/execd/container/launch"
 )
 
@@ -19,12 +21,19 @@ const workspaceDir = "/workspace"
 var hostDirs = strings.Fields("usr bin sbin lib lib32 lib64 libx32 opt")
 
 // hostEtc are what programs need of /etc. It is a list of what may be seen, not of what must not: secrets come in files
-// that nobody has thought of.
-var hostEtc = strings.Fields(`alternatives bash.bashrc ca-certificates ca-certificates.conf debian_version fonts gitconfig
+// that nobody has thought of. Of pki it has no more than what is public: keys are beside that.
+var hostEtc = strings.Fields(`alternatives bash.bashrc ca-certificates ca-certificates.conf debian_version fonts
 	group hosts inputrc java-11-openjdk java-17-openjdk java-21-openjdk ld.so.cache ld.so.conf ld.so.conf.d locale.alias
-	locale.conf localtime login.defs lsb-release magic mime.types networks nsswitch.conf npmrc os-release passwd perl pki
+	locale.conf localtime login.defs lsb-release magic mime.types networks nsswitch.conf os-release passwd perl
+	pki/ca-trust/extracted pki/java/cacerts pki/tls/cert.pem pki/tls/certs pki/tls/openssl.cnf
 	profile protocols python3 python3.11 python3.12 python3.13 rpc services shells ssl/certs ssl/openssl.cnf terminfo
 	texmf timezone xdg`)
+
+// hostHidden are files in hostDirs where programs look for the settings of the whole machine. Those of git, npm and pip are
+// where people put the passwords of registries and the tokens of mirrors. A container begins without them; who needs some
+// gives it the variables that these programs take, or has a file in the workspace.
+var hostHidden = strings.Fields(`usr/etc/gitconfig usr/etc/npmrc usr/local/etc/gitconfig usr/local/etc/npmrc
+	usr/local/pip.conf usr/pip.conf`)
 
 // own are the directories of a container that are not its root's.
 var own = []string{"dev", "proc", "sys", "tmp", "run", "root", "workspace"}
@@ -71,10 +80,14 @@ func hostRoot(s *launch.Setup) error {
 	if err := rootOf(s, "/", hostDirs); err != nil {
 		return err
 	}
-	s.Dirs = append(s.Dirs, "/etc", "/etc/ssl", "/var", "/home")
+	if err := hide(s, "/", hostHidden); err != nil {
+		return err
+	}
+	s.Dirs = append(s.Dirs, "/etc", "/var", "/home")
 	for _, name := range hostEtc {
 		path := filepath.Join("/etc", name)
 		if target, err := os.Readlink(path); err == nil {
+			s.Dirs = append(s.Dirs, filepath.Dir(path))
 			s.Links = append(s.Links, launch.Link{Name: path, Target: target})
 		} else {
 			s.Binds = append(s.Binds, launch.Bind{Source: path, Target: path, Optional: true})
@@ -82,6 +95,27 @@ func hostRoot(s *launch.Setup) error {
 	}
 	s.Links = append(s.Links, launch.Link{Name: "/etc/mtab", Target: "/proc/self/mounts"},
 		launch.Link{Name: "/var/tmp", Target: "/tmp"}, launch.Link{Name: "/var/run", Target: "/run"})
+	return nil
+}
+
+// hide covers files of a root, of which hostDirs are shown, by an empty one. What a symlink leads to is covered where it is.
+func hide(s *launch.Setup, root string, names []string) error {
+	for _, name := range names {
+		path, err := filepath.EvalSymlinks(filepath.Join(root, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOTDIR):
+			continue // there is none, or none that the container could read
+		case err != nil:
+			return err
+		}
+		shown, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if top, _, _ := strings.Cut(shown, "/"); slices.Contains(hostDirs, top) {
+			s.Binds = append(s.Binds, launch.Bind{Source: "/dev/null", Target: "/" + shown, Devices: true})
+		}
+	}
 	return nil
 }
 
