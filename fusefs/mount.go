@@ -248,7 +248,7 @@ func connect(dir string, o Options) (*fuse.Conn, error) {
 // connectPlain leaves INIT to the library.
 func connectPlain(dir string, o Options) (*fuse.Conn, error) {
 	options := []fuse.MountOption{
-		fuse.FSName(o.Name), fuse.Subtype("carrel"), fuse.DefaultPermissions(),
+		fuse.FSName(o.Name), fuse.Subtype(subtype), fuse.DefaultPermissions(),
 		fuse.AsyncRead(), fuse.MaxReadahead(maxReadahead), fuse.CacheSymlinks(), fuse.HandleKillPriv(),
 	}
 	if rawLayout.ok {

@@ -18,10 +18,14 @@ import (
 type Config struct {
 	// Mount mounts a workspace where this process may not look, and returns where. It is mounted until release.
 	Mount func(ctx context.Context, workspace string) (dir string, release func() error, err error)
+	// Resolve returns where a root directory or an image of the machine's is, without symlinks, and refuses one in which this
+	// process may not look. Nil takes paths as they are.
+	Resolve func(path string) (string, error)
 	// Host lets specs ask for the machine's network, and for a root directory of its. Whoever starts execs has asked for
 	// the right.
 	Host bool
-	// Images has what was unpacked of images: a spec may then have one in place of a root directory.
+	// Images has what was unpacked of images: a spec may then have one in place of a root directory. It is closed after the
+	// backend, by whoever has made it.
 	Images *image.Cache
 	Log    *slog.Logger
 }
@@ -62,11 +66,16 @@ func New(config Config) *Backend {
 func (b *Backend) Start(ctx context.Context, j execd.Job, out execd.Output) (execd.Process, error) {
 	key, err := b.check(&j.Spec)
 	if err == nil {
-		err = b.unpack(ctx, &key, &j.Spec)
+		err = b.resolve(&key, &j.Spec)
 	}
 	if err != nil {
 		return nil, err
 	}
+	release, err := b.unpack(ctx, &key, &j.Spec)
+	if err != nil {
+		return nil, err
+	}
+	defer release() // the cell holds it by then
 	for range startTries {
 		var p *process
 		if p, err = b.startIn(ctx, key, j, out); err == nil {
@@ -114,18 +123,31 @@ func (b *Backend) check(s *execd.Spec) (cellKey, error) {
 	return cellKey{s.Workspace, limits, s.Net == "host", s.Root}, nil
 }
 
-// unpack puts the root of an image in its place, and the image's environment before that of the spec.
-func (b *Backend) unpack(ctx context.Context, key *cellKey, s *execd.Spec) error {
-	if b.config.Images == nil || s.Root == "" || !image.Is(s.Root) {
+// resolve looks where the root of a spec is.
+func (b *Backend) resolve(key *cellKey, s *execd.Spec) (err error) {
+	if s.Root == "" || b.config.Resolve == nil {
 		return nil
+	}
+	if s.Root, err = b.config.Resolve(s.Root); err != nil {
+		return fmt.Errorf("the root of a container: %w", err)
+	}
+	key.root = s.Root
+	return nil
+}
+
+// unpack puts the root of an image in its place, and the image's environment before that of the spec. The image is there
+// until release.
+func (b *Backend) unpack(ctx context.Context, key *cellKey, s *execd.Spec) (release func(), err error) {
+	if b.config.Images == nil || s.Root == "" || !image.Is(s.Root) {
+		return func() {}, nil
 	}
 	im, err := b.config.Images.Unpack(ctx, s.Root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key.root = im.Root
 	s.Env = append(im.Env[:len(im.Env):len(im.Env)], s.Env...)
-	return nil
+	return im.Release, nil
 }
 
 // enter returns a cell in which nobody but the caller's exec may be yet, and which stays until leave.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/container/launch"
 )
 
@@ -35,6 +36,7 @@ type cell struct {
 
 	// Set by open; all but release before there is a workspace.
 	release func() error
+	unhold  func() // of the image that is its root, if any
 	group   *cgroup
 	cmd     *exec.Cmd
 
@@ -83,6 +85,9 @@ func rootless() bool { return os.Geteuid() != 0 }
 
 // furnish makes the container but for the workspace, when dir is empty.
 func (c *cell) furnish(dir string) error {
+	if err := c.holdRoot(); err != nil {
+		return err
+	}
 	setup, err := setupFor(c.key.root, dir, c.key.hostNet)
 	if err != nil {
 		return err
@@ -97,6 +102,19 @@ func (c *cell) furnish(dir string) error {
 		return err
 	}
 	return c.setUp(setup)
+}
+
+// holdRoot keeps the image that is the root, if it is one, where it is. A spare may come too late for that.
+func (c *cell) holdRoot() error {
+	if c.backend.config.Images == nil {
+		return nil
+	}
+	unhold, ok := c.backend.config.Images.Hold(c.key.root)
+	if !ok {
+		return fmt.Errorf("the image in %s was removed: %w", c.key.root, vfs.ErrNotExist)
+	}
+	c.unhold = unhold
+	return nil
 }
 
 // setUp has the first process build the container. It is put under its limits meanwhile, which takes the kernel as long.
@@ -191,6 +209,9 @@ func (c *cell) close() error {
 	}
 	if c.release != nil {
 		errs = append(errs, c.release())
+	}
+	if c.unhold != nil {
+		c.unhold()
 	}
 	return errors.Join(errs...)
 }

@@ -103,7 +103,13 @@ func savedImage(t *testing.T, root string) string {
 
 // A container has the programs and the environment of an image, and shares them with others of it.
 func TestImage(t *testing.T) {
-	d := newDesk(t, func(c *Config) { c.Host, c.Images = true, image.NewCache(filepath.Join(t.TempDir(), "images")) })
+	images := image.Open(image.Config{Dir: filepath.Join(t.TempDir(), "images")})
+	t.Cleanup(func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := newDesk(t, func(c *Config) { c.Host, c.Images = true, images })
 	s := execd.Spec{
 		Args: []string{"sh", "-c", `echo "$OF $ALSO"; echo x > /bin/x || [ -e /usr/bin/env ] || exit 6`},
 		Root: savedImage(t, smallRoot(t)), Env: []string{"ALSO=spec"},
@@ -123,6 +129,54 @@ func TestImage(t *testing.T) {
 	job := execd.Job{Spec: execd.Spec{Workspace: "ws", Args: []string{"true"}, Root: bad}}
 	if _, err := d.Start(t.Context(), job, newLog()); !errors.Is(err, vfs.ErrInvalid) {
 		t.Errorf("no image: %v", err)
+	}
+}
+
+// Where a root is, is asked for once, before anybody looks at it.
+func TestResolve(t *testing.T) {
+	root := smallRoot(t)
+	d := newDesk(t, func(c *Config) {
+		c.Host = true
+		c.Resolve = func(path string) (string, error) {
+			if path != "/named" {
+				return "", vfs.ErrNotSupported
+			}
+			return root, nil
+		}
+	})
+	p, _ := d.start(t, execd.Spec{Args: []string{"sh", "-c", "exit 8"}, Root: "/named"})
+	if x := p.Wait(); x.Code != 8 {
+		t.Errorf("%+v", x)
+	}
+	job := execd.Job{Spec: execd.Spec{Workspace: "ws", Args: []string{"true"}, Root: root}}
+	if _, err := d.Start(t.Context(), job, newLog()); !errors.Is(err, vfs.ErrNotSupported) {
+		t.Errorf("%v", err)
+	}
+}
+
+// An image is held as long as there is a container of it.
+func TestImageIsHeld(t *testing.T) {
+	images := image.Open(image.Config{Dir: filepath.Join(t.TempDir(), "images")})
+	t.Cleanup(func() {
+		if err := images.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := newDesk(t, func(c *Config) { c.Host, c.Images = true, images })
+	p, _ := d.start(t, execd.Spec{Args: []string{"sh", "-c", "exit 3"}, Root: savedImage(t, smallRoot(t))})
+	p.Wait()
+	c := p.(*process).cell
+	if c.unhold == nil {
+		t.Fatal("the cell does not hold its image")
+	}
+	held := true
+	release := c.unhold
+	c.unhold = func() { held = false; release() }
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if held {
+		t.Error("the image is held when there is no container any more")
 	}
 }
 

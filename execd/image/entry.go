@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,28 +17,52 @@ import (
 
 // layer is a layer that is being unpacked.
 type layer struct {
-	root *os.Root
-	left *bounds
+	*tree
 	own  map[string]bool // what it has itself, which its opaque directories keep
-	dirs []*tar.Header   // whose times and modes come last, when nothing is made in them any more
+	dirs []namedDir      // whose attributes come last, when nothing is made in them any more
+}
+
+// namedDir is a directory that an archive names.
+type namedDir struct {
+	name string
+	attributes
+}
+
+// attributes are what is kept of a header.
+type attributes struct {
+	mode     fs.FileMode
+	uid, gid int
+	mtime    time.Time
+}
+
+// attributesOf takes no set-user-ID bit: no other tree has what that would give away.
+func attributesOf(h *tar.Header) attributes {
+	mode := h.FileInfo().Mode()
+	mode = mode.Perm() | mode&fs.ModeSticky
+	switch h.Typeflag { // and not by the mode, which may say something else
+	case tar.TypeDir:
+		mode |= fs.ModeDir
+	case tar.TypeSymlink:
+		mode |= fs.ModeSymlink
+	}
+	return attributes{mode, h.Uid, h.Gid, h.ModTime}
 }
 
 // unpack unpacks the entries of an archive.
 func (l *layer) unpack(r *tar.Reader) error {
-	l.own = map[string]bool{}
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return l.finishDirs()
 		}
 		switch {
-		case errors.Is(err, vfs.ErrInterrupted):
+		case errors.Is(err, vfs.ErrInterrupted), errors.Is(err, vfs.ErrTooBig):
 			return err
 		case err != nil:
 			return fmt.Errorf("%w: %w", vfs.ErrInvalid, err)
 		}
-		if l.left.entries--; l.left.entries < 0 {
-			return fmt.Errorf("too many files: %w", vfs.ErrTooBig)
+		if err := l.left.takeEntry(h.Name); err != nil {
+			return err
 		}
 		if err := l.entry(h, r); err != nil {
 			return fmt.Errorf("%.100q: %w", h.Name, err)
@@ -46,10 +70,12 @@ func (l *layer) unpack(r *tar.Reader) error {
 	}
 }
 
-// Whiteouts (layer.md): names that take away what is below, which begin alike.
+// Whiteouts (layer.md): names that take away what is below, which begin alike. Others that begin with whiteoutMeta are
+// notes of aufs to itself.
 const (
-	whiteout = ".wh."
-	opaque   = ".wh..wh..opq"
+	whiteout     = ".wh."
+	whiteoutMeta = ".wh..wh."
+	opaque       = ".wh..wh..opq"
 )
 
 func (l *layer) entry(h *tar.Header, r io.Reader) error {
@@ -59,6 +85,12 @@ func (l *layer) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	default:
 		return fmt.Errorf("an entry of type %q: %w", h.Typeflag, vfs.ErrNotSupported)
+	}
+	if isMeta(h.Name) {
+		return nil
+	}
+	if h.Uid < 0 || h.Uid >= math.MaxUint32 || h.Gid < 0 || h.Gid >= math.MaxUint32 {
+		return fmt.Errorf("it belongs to %d:%d: %w", h.Uid, h.Gid, vfs.ErrInvalid)
 	}
 	name, err := l.resolve(h.Name)
 	if err != nil {
@@ -73,70 +105,19 @@ func (l *layer) entry(h *tar.Header, r io.Reader) error {
 	case name == "." && h.Typeflag != tar.TypeDir:
 		return fmt.Errorf("the root is a directory: %w", vfs.ErrInvalid)
 	}
-	for own := name; own != "."; own = path.Dir(own) {
+	for own := name; own != "." && !l.own[own]; own = path.Dir(own) {
 		l.own[own] = true
 	}
 	return l.make(h, name, r)
 }
 
-// resolve returns the name, without symlinks before its last element, of what an archive calls so. Directories that it needs
-// are made.
-func (l *layer) resolve(name string) (string, error) {
-	switch {
-	case len(name) > maxName:
-		return "", fmt.Errorf("%.20q: %w", name, vfs.ErrNameTooLong)
-	case name == "" || strings.IndexByte(name, 0) >= 0:
-		return "", fmt.Errorf("a name %q: %w", name, vfs.ErrInvalid)
-	case strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), ".."):
-		return "", fmt.Errorf("%q leads out of the image: %w", name, vfs.ErrInvalid)
+func isMeta(name string) bool {
+	for _, e := range strings.Split(name, "/") {
+		if strings.HasPrefix(e, whiteoutMeta) && e != opaque {
+			return true
+		}
 	}
-	at, links, todo := ".", 0, strings.Split(path.Clean(name), "/")
-	for i := 0; i < len(todo); i++ {
-		switch todo[i] {
-		case "", ".":
-			continue
-		case "..": // of a symlink
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, todo[i])
-		if i == len(todo)-1 {
-			return next, nil
-		}
-		target, err := l.enter(next)
-		if err != nil {
-			return "", err
-		}
-		if target == "" {
-			at = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", fmt.Errorf("too many symlinks: %w", vfs.ErrInvalid)
-		}
-		if strings.HasPrefix(target, "/") {
-			at = "."
-		}
-		todo = append(strings.Split(target, "/"), todo[i+1:]...)
-		i = -1
-	}
-	return at, nil
-}
-
-// enter makes a directory on the way unless there is one, or returns where a symlink leads.
-func (l *layer) enter(name string) (target string, err error) {
-	info, err := l.root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", l.root.Mkdir(name, 0o755)
-	case err != nil:
-		return "", err
-	case info.Mode().Type() == fs.ModeSymlink:
-		return l.root.Readlink(name)
-	case !info.IsDir():
-		return "", fmt.Errorf("%s: %w", name, vfs.ErrNotDir)
-	}
-	return "", nil
+	return false
 }
 
 // hide removes what lower layers have of a name.
@@ -185,7 +166,7 @@ func (l *layer) make(h *tar.Header, name string, r io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeSymlink:
-		err = l.root.Symlink(h.Linkname, name)
+		err = l.symlink(h, name)
 	case tar.TypeLink:
 		return l.link(h, name) // what it is a link to has its own attributes
 	default:
@@ -194,7 +175,7 @@ func (l *layer) make(h *tar.Header, name string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return l.setAttributes(h, name)
+	return l.setAttributes(name, attributesOf(h))
 }
 
 func (l *layer) makeDir(h *tar.Header, name string, there, isDir bool) error {
@@ -204,29 +185,35 @@ func (l *layer) makeDir(h *tar.Header, name string, there, isDir bool) error {
 		}
 	}
 	if !isDir {
-		if err := l.root.Mkdir(name, 0o755); err != nil {
+		if err := l.mkdir(name); err != nil {
 			return err
 		}
 	}
-	l.dirs = append(l.dirs, &tar.Header{
-		Typeflag: h.Typeflag, Name: name, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, ModTime: h.ModTime,
-	})
+	l.dirs = append(l.dirs, namedDir{name, attributesOf(h)})
 	return nil
 }
 
 // finishDirs sets the attributes of directories, those that are in others first.
 func (l *layer) finishDirs() error {
 	for i := len(l.dirs) - 1; i >= 0; i-- {
-		h := l.dirs[i]
+		d := l.dirs[i]
 		// Later entries may have put something else in its place.
-		if info, err := l.root.Lstat(h.Name); err != nil || !info.IsDir() {
+		if info, err := l.root.Lstat(d.name); err != nil || !info.IsDir() {
 			continue
 		}
-		if err := l.setAttributes(h, h.Name); err != nil {
+		if err := l.setAttributes(d.name, d.attributes); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// symlink makes a symlink, which may lead anywhere: it is followed in the container alone.
+func (l *layer) symlink(h *tar.Header, name string) error {
+	if n := len(h.Linkname); n == 0 || n >= maxName || strings.IndexByte(h.Linkname, 0) >= 0 {
+		return fmt.Errorf("a symlink to %.20q: %w", h.Linkname, vfs.ErrInvalid)
+	}
+	return l.root.Symlink(h.Linkname, name)
 }
 
 // link makes a hard link. Its target is a file of the image, and is not followed.
@@ -246,10 +233,9 @@ func (l *layer) link(h *tar.Header, name string) error {
 }
 
 func (l *layer) makeFile(h *tar.Header, name string, r io.Reader) error {
-	if h.Size > l.left.bytes {
-		return fmt.Errorf("too many bytes: %w", vfs.ErrTooBig)
+	if err := l.left.takeBytes(h.Size); err != nil {
+		return err
 	}
-	l.left.bytes -= h.Size
 	f, err := l.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -261,19 +247,22 @@ func (l *layer) makeFile(h *tar.Header, name string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// setAttributes sets owner, mode and time. No other tree has what a set-user-ID bit would give away.
-func (l *layer) setAttributes(h *tar.Header, name string) error {
+// setAttributes sets owner, mode and time.
+func (l *layer) setAttributes(name string, a attributes) error {
 	if os.Geteuid() == 0 {
-		if err := l.root.Lchown(name, h.Uid, h.Gid); err != nil {
+		if err := l.root.Lchown(name, a.uid, a.gid); err != nil {
 			return err
 		}
 	}
-	if h.Typeflag == tar.TypeSymlink {
+	chmod := l.root.Chmod
+	switch a.mode.Type() {
+	case fs.ModeSymlink:
 		return nil
+	case fs.ModeDir:
+		chmod = l.chmodDir
 	}
-	mode := h.FileInfo().Mode()
-	if err := l.root.Chmod(name, mode.Perm()|mode&fs.ModeSticky); err != nil {
+	if err := chmod(name, a.mode&^fs.ModeType); err != nil {
 		return err
 	}
-	return l.root.Chtimes(name, time.Time{}, h.ModTime)
+	return l.root.Chtimes(name, time.Time{}, a.mtime)
 }

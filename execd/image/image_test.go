@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -165,8 +167,33 @@ func (l layout) archive(t *testing.T) string {
 	return path
 }
 
-// tree lists what is in a directory: files with their bytes, symlinks with their targets.
-func tree(t *testing.T, root string) map[string]string {
+// newCache is a cache of nothing.
+func newCache(t *testing.T) *Cache {
+	t.Helper()
+	c := Open(Config{Dir: filepath.Join(t.TempDir(), "images")})
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// left are the names in a cache.
+func (c *Cache) left(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(c.config.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// list lists what is in a directory: files with their bytes, symlinks with their targets.
+func list(t *testing.T, root string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -221,13 +248,13 @@ func TestUnpack(t *testing.T) {
 		"gone/new": "gone/new", "opaque": "/", "opaque/sub": "/", "opaque/sub/b": "opaque/sub/b", "opaque/c": "opaque/c",
 		"kept": "kept", "same": "kept", "dir": "dir", "x": "/", "...": "...",
 	}
-	c := NewCache(filepath.Join(t.TempDir(), "images"))
+	c := newCache(t)
 	directory := l.write(t)
 	im, err := c.Unpack(t.Context(), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := tree(t, im.Root); !equal(got, want) {
+	if got := list(t, im.Root); !equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	if len(im.Env) != 1 || im.Env[0] != "A=of the image" || !Is(directory) {
@@ -258,9 +285,36 @@ func TestUnpackSaved(t *testing.T) {
 		"manifest.json": []byte(`[{"Config":"c.json","RepoTags":null,"Layers":["1/layer.tar"]}]`),
 		"c.json":        marshal(t, c), "1/layer.tar": layer,
 	}
-	im, err := NewCache(t.TempDir()).Unpack(t.Context(), l.archive(t))
-	if err != nil || !equal(tree(t, im.Root), map[string]string{"a": "a"}) {
+	im, err := newCache(t).Unpack(t.Context(), l.archive(t))
+	if err != nil || !equal(list(t, im.Root), map[string]string{"a": "a"}) {
 		t.Errorf("%+v, %v", im, err)
+	}
+}
+
+// In a tarball a blob can have other names, which lead nowhere else.
+func TestTarballLinks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.tar")
+	archive := entries(t, file("a/layer.tar"), symlink("b/layer.tar", "../a/layer.tar"), link("c/layer.tar", "b/layer.tar"),
+		symlink("out", "../../../../../../../../../../etc/passwd"), symlink("loop", "loop"), file(strings.Repeat("x", maxBlobName+1)))
+	if err := os.WriteFile(path, archive, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	from, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a/layer.tar", "./b/layer.tar", "c/layer.tar"} {
+		if b, err := readDocument(from, name); string(b) != "a/layer.tar" || err != nil {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	for _, name := range []string{"out", "loop", "none", "/etc/passwd", strings.Repeat("x", maxBlobName+1)} {
+		if _, err := readDocument(from, name); !errors.Is(err, vfs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := from.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -268,6 +322,11 @@ func TestUnpackSaved(t *testing.T) {
 func TestHostileLayers(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	up := strings.Repeat("../", 40)
+	var long [40]tar.Header
+	for i := range long {
+		long[i] = file(fmt.Sprint(i) + strings.Repeat("/"+strings.Repeat("n", 200), 2))
+		long[i].Typeflag = tar.TypeFifo // not even made
+	}
 	many := make([]tar.Header, 60)
 	for i := range many {
 		many[i] = file(strings.Repeat("x", i+1))
@@ -279,7 +338,16 @@ func TestHostileLayers(t *testing.T) {
 	}{
 		{"dots", [][]byte{entries(t, file("../outside"))}, vfs.ErrInvalid},
 		{"dots inside", [][]byte{entries(t, file("a/../../outside"))}, vfs.ErrInvalid},
-		{"absolute", [][]byte{entries(t, file(outside))}, vfs.ErrInvalid},
+		{"absolute", [][]byte{entries(t, file(outside))}, nil},
+		{"an owner that is none", [][]byte{owned(t, -2)}, vfs.ErrInvalid},
+		{"an owner that would wrap around", [][]byte{owned(t, 1<<32)}, vfs.ErrInvalid},
+		{"a symlink to nothing", [][]byte{entries(t, symlink("a", ""))}, vfs.ErrInvalid},
+		{"a long element", [][]byte{entries(t, file(strings.Repeat("x", 300)))}, vfs.ErrNameTooLong},
+		{"deep directories", [][]byte{entries(t, file(strings.Repeat("a/", 300)+"x"))}, vfs.ErrNameTooLong},
+		{"deep directories through symlinks", [][]byte{entries(t, symlink("a", strings.Repeat("b/", 300)), file("a/x"))}, vfs.ErrTooBig},
+		{"directories that no archive names", [][]byte{entries(t, file(strings.Repeat("a/", 60)+"x"))}, vfs.ErrTooBig},
+		{"names without end", [][]byte{entries(t, long[:]...)}, vfs.ErrTooBig},
+		{"headers without end", [][]byte{endless(t)}, vfs.ErrTooBig},
 		{"a symlink out, and through it", [][]byte{entries(t, symlink("a", filepath.Dir(outside)), file("a/outside"))}, nil},
 		{"a relative symlink out, and through it", [][]byte{entries(t, symlink("a", up+filepath.Dir(outside)), file("a/outside"))}, nil},
 		{"through a symlink of a lower layer", [][]byte{entries(t, symlink("a", filepath.Dir(outside))), entries(t, file("a/outside"))}, nil},
@@ -312,14 +380,14 @@ func TestHostileLayers(t *testing.T) {
 			if err := os.WriteFile(victim, nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c := NewCache(filepath.Join(t.TempDir(), "images"))
-			c.bounds = bounds{50, 1 << 20}
+			c := newCache(t)
+			c.bounds.entries, c.bounds.names, c.bounds.bytes = 50, 10_000, 1<<20
 			im, err := c.Unpack(t.Context(), newLayout(t, tt.layers...).write(t))
 			if !errors.Is(err, tt.err) {
 				t.Errorf("%v, want %v", err, tt.err)
 			}
-			if left, err := os.ReadDir(c.dir); err != nil || tt.err != nil && len(left) != 0 {
-				t.Errorf("in the cache: %v, %v", left, err)
+			if left := c.left(t); tt.err != nil && len(left) != 0 {
+				t.Errorf("in the cache: %v", left)
 			}
 			if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("outside: %v", err)
@@ -327,7 +395,7 @@ func TestHostileLayers(t *testing.T) {
 			if _, err := os.Lstat(victim); err != nil {
 				t.Error(err)
 			}
-			if tt.name == "devices" && len(tree(t, im.Root)) != 0 {
+			if tt.name == "devices" && len(list(t, im.Root)) != 0 {
 				t.Error("a device was made")
 			}
 		})
@@ -340,6 +408,34 @@ func huge(t *testing.T) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "huge", Size: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// owned is an archive with a file of an owner.
+func owned(t *testing.T, uid int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Uid: uid, Format: tar.FormatGNU}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// endless is an archive of headers that belong to no file.
+func endless(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	records := map[string]string{"comment": strings.Repeat("x", 1<<19)}
+	for range 8 {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: records}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -390,16 +486,22 @@ func TestDamagedImages(t *testing.T) {
 		{"another machine", func(l layout) {
 			l["index.json"] = []byte(`{"manifests":[{"platform":{"os":"linux","architecture":"vax"}}]}`)
 		}, vfs.ErrNotSupported},
+		{"an environment that is none", func(l layout) {
+			c := config{OS: "linux", Architecture: runtime.GOARCH}
+			c.Config.Env = []string{"A\x00B=1"}
+			m := document{Config: new(l.blob(marshal(t, c)))}
+			l["index.json"] = marshal(t, document{Manifests: []descriptor{l.blob(marshal(t, m))}})
+		}, vfs.ErrInvalid},
 		{"a large document", func(l layout) { l["index.json"] = make([]byte, maxDocument+1) }, vfs.ErrTooBig},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := good()
 			tt.change(l)
-			c := NewCache(filepath.Join(t.TempDir(), "images"))
+			c := newCache(t)
 			if _, err := c.Unpack(t.Context(), l.write(t)); !errors.Is(err, tt.err) {
 				t.Errorf("%v, want %v", err, tt.err)
 			}
-			if left, _ := os.ReadDir(c.dir); len(left) != 0 {
+			if left := c.left(t); len(left) != 0 {
 				t.Errorf("%v is left", left)
 			}
 		})
@@ -408,7 +510,7 @@ func TestDamagedImages(t *testing.T) {
 
 // A file that is none, and an unpacking that nobody waits for any more.
 func TestUnpackErrors(t *testing.T) {
-	c := NewCache(filepath.Join(t.TempDir(), "images"))
+	c := newCache(t)
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, gzipped(t, entries(t, file("a"))), 0o644); err != nil {
 		t.Fatal(err)
@@ -424,13 +526,18 @@ func TestUnpackErrors(t *testing.T) {
 	if _, err := c.Unpack(ctx, newLayout(t, entries(t, file("a"))).write(t)); !errors.Is(err, vfs.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)
 	}
-	if err := os.MkdirAll(filepath.Join(c.dir, unfinished+"1", "root"), 0o755); err != nil {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Unpack(t.Context(), newLayout(t, entries(t, file("a"))).write(t)); err != nil {
-		t.Error(err)
+	if _, err := c.Unpack(t.Context(), fifo); !errors.Is(err, vfs.ErrInvalid) || Is(fifo) {
+		t.Errorf("a FIFO: %v", err)
 	}
-	if left, err := os.ReadDir(c.dir); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v", left, err)
+	odd := newLayout(t, entries(t, file("a"))).write(t)
+	if err := errors.Join(os.Remove(filepath.Join(odd, "index.json")), unix.Mkfifo(filepath.Join(odd, "index.json"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Unpack(t.Context(), odd); !errors.Is(err, vfs.ErrInvalid) {
+		t.Errorf("a FIFO in a layout: %v", err)
 	}
 }

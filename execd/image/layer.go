@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/klauspost/compress/zstd"
@@ -18,11 +19,8 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// bounds is what may still be unpacked.
-type bounds struct{ entries, bytes int64 }
-
 // unpackAll unpacks the layers of an image into a directory that it makes.
-func unpackAll(ctx context.Context, from source, m *manifest, dir string, b bounds) error {
+func unpackAll(ctx context.Context, from source, m *manifest, dir string, b *bounds) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -30,10 +28,14 @@ func unpackAll(ctx context.Context, from source, m *manifest, dir string, b boun
 	if err != nil {
 		return err
 	}
+	t := &tree{root: root, left: b, closed: map[string]fs.FileMode{}}
 	for i, name := range m.layers {
 		if err == nil {
-			err = unpackLayer(ctx, from, name, m.config.RootFS.DiffIDs[i], &layer{root: root, left: &b})
+			err = unpackLayer(ctx, from, name, m.config.RootFS.DiffIDs[i], &layer{tree: t, own: map[string]bool{}})
 		}
+	}
+	if err == nil {
+		err = t.close()
 	}
 	return errors.Join(err, root.Close())
 }
@@ -59,10 +61,10 @@ func (l *layer) read(ctx context.Context, f io.Reader, digest string) error {
 	}
 	defer plain.Close()
 	sum := sha256.New()
-	all := io.TeeReader(plain, sum)
+	all := io.TeeReader(&bounded{plain, l.left.plain()}, sum)
 	err = l.unpack(tar.NewReader(all))
 	if err == nil {
-		_, err = io.Copy(io.Discard, io.LimitReader(all, l.left.bytes)) // what comes after the archive counts too
+		_, err = io.Copy(io.Discard, all) // what comes after the archive counts too
 	}
 	if err != nil {
 		return err
@@ -95,6 +97,21 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 		return z.IOReadCloser(), nil
 	}
 	return io.NopCloser(b), nil
+}
+
+// bounded fails once it has read more than so much. An archive can go on for ever without a file in it.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, fmt.Errorf("an archive that is longer than what is in it: %w", vfs.ErrTooBig)
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left+1)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // interruptible reads until its context ends.

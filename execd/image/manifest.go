@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"strings"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -143,6 +144,11 @@ func newManifest(b []byte, layers []string) (*manifest, error) {
 		return nil, fmt.Errorf("%d layers, and digests of %d: %w", len(layers), len(c.RootFS.DiffIDs), vfs.ErrInvalid)
 	case len(layers) > maxLayers:
 		return nil, fmt.Errorf("%d layers: %w", len(layers), vfs.ErrTooBig)
+	}
+	for _, e := range m.config.Config.Env {
+		if i := strings.IndexByte(e, '='); i <= 0 || strings.IndexByte(e, 0) >= 0 {
+			return nil, fmt.Errorf("environment %.100q is not NAME=value: %w", e, vfs.ErrInvalid)
+		}
 	}
 	return m, nil
 }

@@ -30,17 +30,35 @@ func open(name string) (source, error) {
 	}
 	if info.IsDir() {
 		root, err := os.OpenRoot(name)
-		return directory{root}, err
+		if err != nil {
+			return nil, missing(err)
+		}
+		return directory{root}, nil
 	}
-	f, err := os.Open(name)
+	f, err := openRegular(os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0))
 	if err != nil {
 		return nil, err
 	}
-	t := &tarball{file: f, blobs: map[string]span{}}
+	t := &tarball{file: f, blobs: map[string]span{}, links: map[string]string{}}
 	if err := t.index(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return t, nil
+}
+
+// openRegular is for what os.OpenFile returns. A FIFO must not have been waited for.
+func openRegular(f *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, missing(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file: %w", f.Name(), vfs.ErrInvalid)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func missing(err error) error {
@@ -54,9 +72,9 @@ func missing(err error) error {
 type directory struct{ *os.Root }
 
 func (d directory) Open(name string) (io.ReadCloser, error) {
-	f, err := d.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO would be waited for
+	f, err := openRegular(d.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0))
 	if err != nil {
-		return nil, missing(err)
+		return nil, err // not a nil pointer in an interface
 	}
 	return f, nil
 }
@@ -65,6 +83,7 @@ func (d directory) Open(name string) (io.ReadCloser, error) {
 type tarball struct {
 	file  *os.File
 	blobs map[string]span
+	links map[string]string // other names of blobs: docker save writes a layer that two images share once
 }
 
 type span struct{ offset, size int64 }
@@ -80,22 +99,43 @@ func (t *tarball) index() error {
 		if err != nil {
 			return fmt.Errorf("a tarball, which may not be compressed: %w: %w", vfs.ErrInvalid, err)
 		}
-		if h.Typeflag != tar.TypeReg {
+		if len(h.Name) > maxBlobName || len(h.Linkname) > maxBlobName {
+			continue
+		}
+		if len(t.blobs)+len(t.links) >= maxBlobs {
+			return fmt.Errorf("a tarball of more than %d files: %w", maxBlobs, vfs.ErrTooBig)
+		}
+		name := path.Clean(h.Name)
+		switch h.Typeflag {
+		case tar.TypeReg:
+		case tar.TypeSymlink:
+			t.links[name] = path.Join(path.Dir(name), h.Linkname)
+			continue
+		case tar.TypeLink:
+			t.links[name] = path.Clean(h.Linkname)
+			continue
+		default:
 			continue
 		}
 		offset, err := t.file.Seek(0, io.SeekCurrent) // the reader reads headers whole and no further
 		if err != nil {
 			return err
 		}
-		if len(t.blobs) >= maxBlobs {
-			return fmt.Errorf("a tarball of more than %d files: %w", maxBlobs, vfs.ErrTooBig)
-		}
-		t.blobs[path.Clean(h.Name)] = span{offset, h.Size}
+		delete(t.links, name)
+		t.blobs[name] = span{offset, h.Size}
 	}
 }
 
 func (t *tarball) Open(name string) (io.ReadCloser, error) {
-	s, ok := t.blobs[path.Clean(name)]
+	at := path.Clean(name)
+	for range maxLinks {
+		target, ok := t.links[at]
+		if !ok {
+			break
+		}
+		at = target
+	}
+	s, ok := t.blobs[at]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, vfs.ErrNotExist)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/carrelfs/carrel/execd/container"
 	"github.com/carrelfs/carrel/execd/image"
 	"github.com/carrelfs/carrel/execd/js"
+	"github.com/carrelfs/carrel/fusefs"
 )
 
 // Names of backends. execd.Auto is one more.
@@ -37,6 +38,7 @@ type Config struct {
 type Service struct {
 	store    *casstore.Store
 	cells    *cells
+	images   *image.Cache
 	backends map[string]execd.Backend
 	execs    *execd.Registry
 }
@@ -48,11 +50,12 @@ func Open(c Config) (*Service, error) {
 	if s.cells, err = newCells(c.Store, filepath.Join(c.Dir, "cells"), c.Log); err != nil {
 		return nil, err
 	}
+	s.images = image.Open(image.Config{Dir: filepath.Join(c.Dir, "images"), Log: c.Log})
 	s.backends = map[string]execd.Backend{
 		JS:    js.New(),
 		Shell: execd.Func(runShell),
 		Container: container.New(container.Config{
-			Mount: s.cells.mount, Host: true, Images: image.NewCache(filepath.Join(c.Dir, "images")), Log: c.Log,
+			Mount: s.cells.mount, Resolve: fusefs.Resolve, Host: true, Images: s.images, Log: c.Log,
 		}),
 	}
 	s.execs, err = execd.Open(execd.Config{
@@ -72,5 +75,5 @@ func (s *Service) Close() error {
 	for _, b := range s.backends {
 		errs = append(errs, b.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.images.Close())...)
 }
