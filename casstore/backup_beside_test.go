@@ -77,7 +77,9 @@ func TestDiffOfFsynced(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{CommitEvery: time.Hour})
 	w := openWorkspace(t, s, "ws")
 	file := makeFile(t, w, "file", bulk(1))
-	makeFile(t, w, "0000", "")
+	const digits = 8 // more than are ever needed, so that names are in order
+	number := func(i int) string { return fmt.Sprintf("%0*d", digits, i) }
+	makeFile(t, w, number(0), "")
 	stop := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() {
@@ -87,7 +89,7 @@ func TestDiffOfFsynced(t *testing.T) {
 				return
 			default:
 			}
-			was, is := fmt.Sprintf("%04d", i), fmt.Sprintf("%04d", i+1)
+			was, is := number(i), number(i+1)
 			err := errors.Join(w.WriteAt(bg, file, []byte(is), 100_000, false),
 				w.Rename(bg, vfs.RootIno, was, vfs.RootIno, is, 0), w.Fsync(bg, file))
 			if err != nil {
@@ -101,7 +103,7 @@ func TestDiffOfFsynced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes := contentOf(side.view, "file")[100_000:100_004]
+		bytes := contentOf(side.view, "file")[100_000:][:digits]
 		err = side.view.ReadDir(bg, vfs.RootIno, 0, func(e vfs.Dirent) bool {
 			if e.Name != "file" && bytes < e.Name {
 				t.Errorf("%s is there, and the file's bytes are %q", e.Name, bytes)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -135,7 +136,7 @@ func checkStep(t *testing.T, tree map[string]uint64) {
 // TestFsyncLeavesBulkBehind: an fsync of one file does not wait for another in the middle of a bulk write, whose record
 // then holds an earlier state; the next whole commit has it all.
 func TestFsyncLeavesBulkBehind(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
+	s := openStore(t, t.TempDir(), Options{CommitEvery: time.Hour}) // no whole commit comes between
 	w := openWorkspace(t, s, "ws")
 	bulk, err := w.Create(bg, vfs.RootIno, "bulk", vfs.NewNode{})
 	if err != nil {

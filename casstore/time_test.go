@@ -193,7 +193,9 @@ func TestSnapshotReopened(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	s := openStore(t, t.TempDir(), Options{packSize: 1 << 20, Clock: func() time.Time { return now }})
+	s := openStore(t, t.TempDir(), Options{ // it commits when it is told to
+		packSize: 1 << 20, CommitEvery: time.Hour, Clock: func() time.Time { return now },
+	})
 	w := openWorkspace(t, s, "ws")
 	if err := s.KeepHistory(bg, time.Hour); err != nil {
 		t.Fatal(err)
@@ -237,7 +239,9 @@ func TestHistory(t *testing.T) {
 // TestHistoryEnds lets time pass, and looks that what has passed is no longer kept.
 func TestHistoryEnds(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	s := openStore(t, t.TempDir(), Options{packSize: 1 << 20, Clock: func() time.Time { return now }})
+	s := openStore(t, t.TempDir(), Options{
+		packSize: 1 << 20, CommitEvery: time.Hour, Clock: func() time.Time { return now },
+	})
 	w := openWorkspace(t, s, "ws")
 	if err := s.KeepHistory(bg, time.Hour); err != nil {
 		t.Fatal(err)

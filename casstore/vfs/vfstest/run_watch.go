@@ -31,7 +31,7 @@ var watchBehaviours = []behaviour{
 }
 
 // watchDeadline is how long a change may be on its way to a watcher. A test that passes does not wait for it.
-const watchDeadline = 20 * time.Second
+const watchDeadline = time.Minute
 
 // recorder collects the changes of a tree.
 type recorder struct {

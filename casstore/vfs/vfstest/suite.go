@@ -62,7 +62,7 @@ func (s *suite) fails(err error, want ...error) {
 func (s *suite) tick() vfs.Time {
 	s.Helper()
 	now := s.readClock()
-	for deadline := time.Now().Add(5 * time.Second); s.readClock() <= now; {
+	for deadline := time.Now().Add(watchDeadline); s.readClock() <= now; {
 		if time.Now().After(deadline) {
 			s.Fatal("the clock of the tree stands still")
 		}
