@@ -347,10 +347,13 @@ func (n *node) leave() {
 	n.Mirror = nil
 }
 
-// sync is a barrier that must not take long.
+// patience is how long a test waits for what hangs if it takes longer.
+const patience = time.Minute
+
+// sync is a barrier that must end.
 func (n *node) sync() {
 	n.lab.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := n.Now(ctx); err != nil {
 		n.lab.t.Fatal(err)

@@ -151,6 +151,9 @@ func (m *model) work(n *node) {
 	case k < 8 && len(files) > 0:
 		f := files[m.rng.IntN(len(files))]
 		over := slices.IndexFunc(files, func(o found) bool { return o.dir == dir && o.name == name })
+		if over < 0 && m.unread(ctx, tree, dir, name) {
+			return
+		}
 		if err = tree.Rename(ctx, f.dir, f.name, dir, name, 0); err == nil && over >= 0 && files[over].ino != f.ino {
 			m.replaced[files[over].content] = true
 		}
@@ -176,6 +179,12 @@ func (m *model) work(n *node) {
 	if err != nil {
 		m.t.Errorf("m%d: %v", n.n, err)
 	}
+}
+
+// unread reports whether there may be a file of a name whose bytes could not be read: what would be lost with it is not known.
+func (m *model) unread(ctx context.Context, tree vfs.Tree, dir vfs.Ino, name string) bool {
+	a, err := tree.Lookup(ctx, dir, name)
+	return err == nil && a.Type != vfs.TypeDir || err != nil && !errors.Is(err, vfs.ErrNotExist)
 }
 
 func (m *model) moveDir(ctx context.Context, tree vfs.Tree, a vfs.Attr, dir vfs.Ino, name string) error {
