@@ -3,6 +3,7 @@ package syncwire
 import (
 	"context"
 	"flag"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -169,19 +170,26 @@ func TestPacketBytes(t *testing.T) {
 		}
 		said = quiet(n) - before
 	}
+	names := []string{"big", "moved", "big", "moved"}
 	for _, tt := range []struct {
 		what  string
 		limit int
-		push  vfs.Push
+		push  func(round int) vfs.Push
 	}{
-		{"renaming a directory of 10,000 files", 1 << 10, local.rename("big", "moved")},
-		{"changing the mode of 1,000 files", 100 << 10, local.chmod(1000)},
+		{"renaming a directory of 10,000 files", 1 << 10, func(i int) vfs.Push { return local.rename(names[i], names[i+1]) }},
+		{"changing the mode of 1,000 files", 100 << 10, func(int) vfs.Push { return local.chmod(1000) }},
 	} {
-		before := quiet(n)
-		w.push(tt.push)
-		cost := quiet(n) - before
-		if t.Logf("%s: %d bytes", tt.what, cost); cost > tt.limit {
-			t.Errorf("%s: %d bytes of packets, at most %d", tt.what, cost, tt.limit)
+		// The least counts: when this machine holds a packet up, QUIC takes it for lost and sends it again.
+		before, least := quiet(n), math.MaxInt
+		for i := range len(names) - 1 {
+			p := tt.push(i)
+			p.ID[2] = byte(i)
+			w.push(p)
+			now := quiet(n)
+			before, least = now, min(least, now-before)
+		}
+		if t.Logf("%s: %d bytes", tt.what, least); least > tt.limit {
+			t.Errorf("%s: %d bytes of packets, at most %d", tt.what, least, tt.limit)
 		}
 	}
 }

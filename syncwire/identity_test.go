@@ -3,9 +3,11 @@ package syncwire
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,10 +40,7 @@ func TestFingerprint(t *testing.T) {
 // TCP is taken where UDP does not get through, and QUIC where it does.
 func TestAuto(t *testing.T) {
 	id := testIdentity(t)
-	l, err := ListenTLS("127.0.0.1:0", id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, hole := listenBeside(t, id)
 	addr := l.Addr().String()
 	s := serving(t, ServerConfig{}, wiretest.NewMemory(vfs.Epoch{1}), l)
 	dial := func(patience time.Duration) string {
@@ -60,6 +59,7 @@ func TestAuto(t *testing.T) {
 	for len(s.Stats().Sessions) > 0 {
 		time.Sleep(time.Millisecond)
 	}
+	hole.Close()
 	q, err := ListenQUIC(addr, id)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +73,25 @@ func TestAuto(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// listenBeside listens on TCP, and on the UDP port of the same number has what swallows all that comes.
+func listenBeside(t *testing.T, id Identity) (l Listener, hole net.PacketConn) {
+	t.Helper()
+	for {
+		l, err := ListenTLS("127.0.0.1:0", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hole, err := net.ListenPacket("udp", l.Addr().String())
+		if err == nil {
+			t.Cleanup(func() { hole.Close() }) // again
+			return l, hole
+		}
+		if l.Close(); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -97,13 +97,13 @@ func (w *writer) rename(name, newName string) vfs.Push {
 	return p
 }
 
-// chmod returns a push that changes the mode of n files.
+// chmod returns a push that changes the mode of n files, to another and back.
 func (w *writer) chmod(n int) vfs.Push {
 	all, p := w.all(), vfs.Push{ID: vfs.PushID{1, 2}}
 	for _, key := range slices.SortedFunc(maps.Keys(all), vfs.Key.Compare) {
 		rec, err := vfs.DecodeInode(all[key].Value)
 		if key.Kind == vfs.KeyInode && err == nil && rec.Type == vfs.TypeRegular && len(p.Records) < n {
-			w.edit(&p, all, key.Ino, func(r *vfs.InodeRecord) { r.Mode, r.Ctime = 0o600, 1<<60 })
+			w.edit(&p, all, key.Ino, func(r *vfs.InodeRecord) { r.Mode, r.Ctime = r.Mode^0o044, 1<<60 })
 		}
 	}
 	return p

@@ -50,7 +50,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 var errSkipped = errors.New("skipped")
 
 // patience bounds a check: what waits longer waits for ever.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Try runs a check, and whatever it does, a comparison of everything that the authority says of its state. The error
 // says what is wrong.
