@@ -152,7 +152,7 @@ func TestCancel(t *testing.T) {
 		at := time.Now()
 		cancel()
 		err := <-ended
-		if d := time.Since(at); d > 2*time.Second { // 50 ms on a machine that has time for it
+		if d := time.Since(at); d > 20*time.Second { // 50 ms on a machine that has time for it
 			t.Errorf("%.50s: ended after %v", script, d)
 		}
 		if err != nil && !errors.Is(err, context.Canceled) { // nil: its input ended first

@@ -42,7 +42,7 @@ func TestBombs(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: ended by itself", bomb)
 			}
-			if took := time.Since(start); took > 8*time.Second {
+			if took := time.Since(start); took > time.Minute { // what nothing bounds takes for ever
 				t.Errorf("%s: took %v", bomb, took)
 			}
 		})
