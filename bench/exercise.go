@@ -59,8 +59,15 @@ func (x *exercise) prepare(ctx context.Context) error {
 	if !x.work.Cold {
 		return nil
 	}
-	return errors.Join(x.settle(ctx), dropCaches())
+	if err := x.settle(ctx); err != nil || x.onlyTries() {
+		return err
+	}
+	return dropCaches()
 }
+
+// onlyTries reports whether the times mean nothing. Then the kernel's caches are left alone: they are everybody's on the
+// machine.
+func (r *runner) onlyTries() bool { return r.Smoke || r.Rounds == 0 }
 
 func (x *exercise) makeData() (err error) {
 	if x.work.Data == nil {

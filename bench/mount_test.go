@@ -48,8 +48,23 @@ func onCarrel(t *testing.T, workloads ...Workload) (Config, string) {
 	return c, log
 }
 
-// noDaemon requires that no process has to do with a directory.
+// noDaemon requires that no process has to do with a directory. One that has been killed is seen until the kernel has taken
+// its memory away.
 func noDaemon(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		left := processesOf(t, dir)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %q", left)
+		}
+	}
+}
+
+// processesOf are the command lines in which a directory stands.
+func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -57,9 +72,10 @@ func noDaemon(t *testing.T, dir string) {
 	}
 	for _, file := range all {
 		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), dir) {
-			t.Errorf("%s: %q is still there", file, strings.ReplaceAll(string(line), "\x00", " "))
+			lines = append(lines, file+": "+strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
+	return lines
 }
 
 // The suite reference runs on a real mount, and an operation costs no more requests than it did. The bounds are what
