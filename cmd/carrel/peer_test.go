@@ -63,7 +63,7 @@ func newPeer(urlFile, tokenFile string) (*syncwire.Client, error) {
 		return nil, err
 	}
 	return syncwire.NewClient(syncwire.ClientConfig{
-		Dialer: syncwire.DialAuto(target.Addr, target.Pin, nil), Workspace: target.Workspace, Agent: "syncpeer",
+		Dialer: syncwire.DialQUIC(target.Addr, target.Pin), Workspace: target.Workspace, Agent: "syncpeer",
 		Mirror: [16]byte{1}, Token: func(context.Context) ([]byte, error) { return text, nil },
 	}), nil
 }

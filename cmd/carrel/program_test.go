@@ -53,7 +53,7 @@ func TestExplain(t *testing.T) {
 // A store whose owner does not serve it is in use; the command gives up after a while and says so.
 func TestStoreInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	if status, _, stderr := runIn(t.Context(), dir, "", time.Second, "ws", "create", "demo"); status != 0 {
+	if status, _, stderr := runIn(t.Context(), dir, "", ownerPatience, "ws", "create", "demo"); status != 0 {
 		t.Fatal(stderr)
 	}
 	lock, err := os.Open(filepath.Join(dir, "LOCK"))
@@ -104,12 +104,12 @@ func TestThroughTheOwner(t *testing.T) {
 		{"", []string{"rm", "demo:/f"}, ""},
 		{"", []string{"find", "demo"}, "/\n"},
 	} {
-		status, stdout, stderr := runIn(t.Context(), dir, step.stdin, time.Second, step.args...)
+		status, stdout, stderr := runIn(t.Context(), dir, step.stdin, ownerPatience, step.args...)
 		if status != exitDone || stdout != step.want {
 			t.Errorf("%q: status %d, %q, want %q; %s", step.args, status, stdout, step.want, stderr)
 		}
 	}
-	status, _, stderr := runIn(t.Context(), dir, "", time.Second, "cat", "demo:/f")
+	status, _, stderr := runIn(t.Context(), dir, "", ownerPatience, "cat", "demo:/f")
 	if status != exitFailed || !strings.Contains(stderr, "no such file") {
 		t.Errorf("cat of what was removed: status %d: %s", status, stderr)
 	}
@@ -122,7 +122,7 @@ func TestLongLinesAndBinaryFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	run := func(stdin string, args ...string) (int, string) {
 		t.Helper()
-		status, stdout, stderr := runIn(t.Context(), dir, stdin, time.Second, args...)
+		status, stdout, stderr := runIn(t.Context(), dir, stdin, ownerPatience, args...)
 		if stderr != "" {
 			t.Fatal(stderr)
 		}

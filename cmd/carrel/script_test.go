@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	fusefs.HelperMain()
+	lastPort.Store(10_000 + rand.Int32N(20_000))
 	testscript.Main(m, map[string]func(){"carrel": main, "syncpeer": peerMain})
 }
 
@@ -34,6 +38,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TZ", "UTC")
 			env.Setenv("LONG", strings.Repeat("n", 256))
+			env.Setenv("PORT", freePort())
 			// A program under the race detector sleeps a second before it exits, and a script starts dozens.
 			env.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 			env.Defer(func() { cleanUp(t, env.WorkDir) })
@@ -45,6 +50,28 @@ func TestScripts(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 	})
+}
+
+// lastPort is the last one that was given to a script. Test processes that run at the same time begin with different ones.
+var lastPort atomic.Int32
+
+// freePort is one that the kernel gives nobody by itself (ip_local_port_range), so that nothing has it while what listens
+// there is stopped and started again.
+func freePort() string {
+	for {
+		port := strconv.Itoa(int(lastPort.Add(1)))
+		addr := net.JoinHostPort("127.0.0.1", port)
+		udp, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			continue
+		}
+		tcp, err := net.Listen("tcp", addr)
+		udp.Close()
+		if err == nil {
+			tcp.Close()
+			return port
+		}
+	}
 }
 
 // writeChapter writes the commands of a chapter of the README into chapter.sh, with mounts in the same directory.
@@ -105,7 +132,8 @@ const scriptPatience = 2 * time.Minute
 
 // eventually runs a program until it succeeds: what it waits for is done by other processes.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
-	for deadline := time.Now().Add(scriptPatience); ; {
+	// What is waited for needs the processor, too.
+	for deadline := time.Now().Add(scriptPatience); ; time.Sleep(20 * time.Millisecond) {
 		err := ts.Exec(args[0], args[1:]...)
 		if (err == nil) != neg {
 			return
