@@ -117,6 +117,7 @@ type merger struct {
 	displaced []displaced
 	conflicts []Conflict
 	copies    []vfs.Ino // inodes that were made here
+	steps     int       // from a directory to its parent, of all loops that were looked for
 }
 
 // index finds the way through the keys of the problem.
