@@ -520,6 +520,38 @@ func TestResolveOldConflict(t *testing.T) {
 	}
 }
 
+// TestConflictNames resolves conflicts of files whose names are no text, after the store was opened again.
+func TestConflictNames(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := &diffCase{t, openWorkspace(t, s, "ws")}
+	theirs.run("mkdir \xff; file \xff/a\xfe 1")
+	mine := &diffCase{t, openFork(t, s, "ws", "", "fork")}
+	mine.run("write \xff/a\xfe mine")
+	theirs.run("write \xff/a\xfe theirs")
+	const want = "bytes /\xff/a\xfe /\xff/a\xfe.conflict-fork-1"
+	report, err := s.Merge(bg, "fork", "ws", false)
+	if got := conflictText(report.Conflicts); err != nil || got != want {
+		t.Fatalf("conflicts %q, %v", got, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	list, err := s.Conflicts(bg, "ws")
+	if got := conflictText(list); err != nil || got != want {
+		t.Fatalf("conflicts %q, %v", got, err)
+	}
+	theirs = &diffCase{t, openWorkspace(t, s, "ws")}
+	theirs.ok(s.ResolveConflict(bg, "ws", list[0].Number, reconcile.KeepMine))
+	if got := theirs.listing(); got != "\xff/; \xff/a\xfe=mine" {
+		t.Errorf("it is %q", got)
+	}
+}
+
 // TestResolveTaken resolves conflicts in which mine has the name, and theirs is the copy.
 func TestResolveTaken(t *testing.T) {
 	for how, want := range map[reconcile.Resolution]string{reconcile.KeepMine: "f=g", reconcile.KeepTheirs: "f=theirs"} {
