@@ -7,25 +7,24 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// TestLockOut has two loads lock one workspace: the second cannot, and ends nothing when it gives up.
+// TestLockOut has two lock one workspace: the second cannot, and ends nothing when it gives up.
 func TestLockOut(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
 	w := openWorkspace(t, s, "ws")
-	var one, other loadedSpace
-	if err := s.lockOut(&one, w.id); !errors.Is(err, vfs.ErrWorkspaceBusy) {
+	if err := s.lockOut(w.id); !errors.Is(err, vfs.ErrWorkspaceBusy) {
 		t.Errorf("lock what is open: %v", err)
 	}
-	if err := errors.Join(w.Close(), s.lockOut(&one, w.id)); err != nil {
+	if err := errors.Join(w.Close(), s.lockOut(w.id)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.lockOut(&other, w.id); !errors.Is(err, vfs.ErrWorkspaceBusy) {
+	if err := s.lockOut(w.id); !errors.Is(err, vfs.ErrWorkspaceBusy) {
 		t.Errorf("lock what is locked: %v", err)
 	}
-	s.unlock([]*loadedSpace{&other})
+	(&loader{store: s, spaces: []*loadedSpace{{}}}).unlock()
 	if _, err := s.OpenWorkspace(bg, "ws"); !errors.Is(err, vfs.ErrWorkspaceBusy) {
 		t.Errorf("open what is locked: %v", err)
 	}
-	s.unlock([]*loadedSpace{&one})
+	s.unlock(w.id)
 	openWorkspace(t, s, "ws")
 }
 

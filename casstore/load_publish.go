@@ -12,7 +12,7 @@ import (
 
 // publish makes everything that was loaded visible, as one revision.
 func (l *loader) publish() error {
-	defer l.store.unlock(l.spaces)
+	defer l.unlock()
 	err := l.store.edit(l.ctx, func(v *revision) error {
 		p := revision{store: v.store, rev: v.rev} // which is dropped if anything fails
 		left := changeBudget{maxLoadChanges, maxLoadChangeBytes}
@@ -72,9 +72,10 @@ func (sp *loadedSpace) publishChanges(v *revision, left *changeBudget) error {
 	if err := s.isThere(to.ws); err != nil {
 		return err
 	}
-	if err := s.lockOut(sp, to.ws); err != nil {
+	if err := s.lockOut(to.ws); err != nil {
 		return err
 	}
+	sp.locked = to.ws
 	r := s.reader()
 	defer r.Close()
 	err := r.records(to.ws, vfs.AllInos, to.rev, func(rec vfs.Record) error {
@@ -128,25 +129,11 @@ func ownChanges(r *reader, ws, as workspaceID, left *changeBudget) (kvs []kv, er
 	return kvs, nil
 }
 
-// lockOut has nobody open a workspace until unlock. ErrWorkspaceBusy when somebody has it open, or another load locks it.
-func (s *Store) lockOut(sp *loadedSpace, ws workspaceID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, locked := s.locked[ws]; locked || s.open[ws] != nil {
-		return vfs.ErrWorkspaceBusy
-	}
-	s.locked[ws] = struct{}{}
-	sp.locked = ws
-	return nil
-}
-
 // unlock is the end of lockOut, for what these have locked themselves.
-func (s *Store) unlock(spaces []*loadedSpace) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sp := range spaces {
+func (l *loader) unlock() {
+	for _, sp := range l.spaces {
 		if sp.locked != 0 {
-			delete(s.locked, sp.locked)
+			l.store.unlock(sp.locked)
 			sp.locked = 0
 		}
 	}

@@ -152,24 +152,26 @@ func (s *Store) RenameWorkspace(ctx context.Context, name, newName string) error
 // garbage then.
 // ErrNoWorkspace, and ErrWorkspaceBusy while somebody has it open.
 func (s *Store) RemoveWorkspace(ctx context.Context, name string) error {
-	var id workspaceID
+	id, locked := workspaceID(0), false
 	err := s.edit(ctx, func(v *revision) error {
 		info, err := s.find(name)
 		if err != nil {
 			return err
 		}
 		id = workspaceID(info.ID)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.open[id] != nil {
-			return vfs.ErrWorkspaceBusy
+		if err := s.lockOut(id); err != nil {
+			return err
 		}
+		locked = true
 		v.kvs = append(v.kvs, kv{key: keyOfWorkspace(id)})
 		v.dropFork(id)
 		v.kvs = append(v.kvs, kv{key: keyOfQuota(id)})
 		err = v.dropMerges(func(m storedMerge) bool { return m.into == id || m.from == id })
 		return errors.Join(err, v.dropSnapshots(id))
 	})
+	if locked {
+		s.unlock(id)
+	}
 	if err == nil {
 		err = s.purge(ctx, id)
 	}
@@ -212,8 +214,26 @@ func (s *Store) purge(ctx context.Context, id workspaceID) error {
 
 func isNoWorkspace(err error) bool { return errors.Is(err, vfs.ErrNoWorkspace) }
 
+// lockOut has nobody open a workspace until unlock. ErrWorkspaceBusy when somebody has it open, or has locked it.
+func (s *Store) lockOut(ws workspaceID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, locked := s.locked[ws]; locked || s.open[ws] != nil {
+		return vfs.ErrWorkspaceBusy
+	}
+	s.locked[ws] = struct{}{}
+	return nil
+}
+
+// unlock is the end of lockOut.
+func (s *Store) unlock(ws workspaceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.locked, ws)
+}
+
 // OpenWorkspace returns the live tree of a workspace: the same one for all who open it. Each closes it once.
-// ErrNoWorkspace.
+// ErrNoWorkspace, and ErrWorkspaceBusy while it is being removed or a load changes it.
 func (s *Store) OpenWorkspace(_ context.Context, name string) (*Workspace, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,17 +280,14 @@ func (s *Store) openLocked(id workspaceID) (*Workspace, error) {
 
 // openNumber is OpenWorkspace by number. The tree is nil when there is none.
 func (s *Store) openNumber(id workspaceID) (*Workspace, error) {
-	r := s.reader()
-	defer r.Close()
-	err := r.get(keyOfWorkspace(id), func([]byte) error { return nil })
-	if errors.Is(err, vfs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch err := s.isThere(id); {
+	case isNoWorkspace(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
 	return s.openLocked(id)
 }
 
