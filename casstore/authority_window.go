@@ -181,6 +181,9 @@ func (v *revision) publish() {
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
 	s.publish(v.rev)
+	if v.format > 0 {
+		s.format = v.format
+	}
 	if v.start > 0 {
 		s.reading.start = v.start
 	}

@@ -51,7 +51,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 	defer c.r.Close()
 	for _, step := range []func() error{
 		c.checkHead, c.checkIndex, c.checkWorkspaces, c.checkForks, c.checkTrees, c.checkSnapshots, c.checkMerges, c.checkPast,
-		c.checkStandings, c.checkLeases, c.checkPushes,
+		c.checkStandings, c.checkLeases, c.checkPushes, c.checkQuotas,
 	} {
 		if err := step(); err != nil {
 			return c.report, fmt.Errorf("check: %w", err)

@@ -278,6 +278,10 @@ type revision struct {
 	unforked []workspaceID
 	pins     []pin // revisions of workspaces that stay from this revision on, or no longer do
 
+	format uint64        // that has what is in it, or zero when the store's has
+	quotas []quotaChange // of open workspaces
+	heirs  []quotaHeir   // forks that begin with a quota
+
 	bases map[string][]byte // of replicas: keys of bases, to what is written there
 
 	promised int64 // what space has set aside for the records that are in it
@@ -311,6 +315,9 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 		}
 	}
 	err := v.make(ctx, batch)
+	if err != nil {
+		v.undoQuotas()
+	}
 	for _, c := range v.cuts {
 		if err != nil {
 			c.undo()
@@ -479,6 +486,10 @@ func (v *revision) write(old *reader) error {
 		}
 	}
 	v.addBases()
+	if err := v.tally(old); err != nil {
+		return err
+	}
+	v.addFormat()
 	v.head = headRecord{rev: v.rev, ino: s.peekIno(), nextWS: s.peekWS()}
 	all := v.all()
 	if err := s.apply(uint64(v.rev), all, v.head); err != nil {
@@ -493,6 +504,7 @@ func (v *revision) write(old *reader) error {
 	s.packEnds = ends
 	s.space.written(v.promised)
 	v.publish() // before its index leaves memory: somebody looks for a chunk in one or the other
+	v.applyQuotas()
 	v.note(all)
 	for _, c := range v.cuts {
 		s.changed[c.tree.id] = v.rev
@@ -505,6 +517,20 @@ func (v *revision) write(old *reader) error {
 		v.push.committed()
 	}
 	return nil
+}
+
+// needs has the store be of a version of the format, from the revision on.
+func (v *revision) needs(format uint64) {
+	if v.store.format < format {
+		v.format = max(v.format, format)
+	}
+}
+
+func (v *revision) addFormat() {
+	if v.format > 0 {
+		rec := formatRecord{version: v.format, epoch: v.store.epoch}
+		v.kvs = append(v.kvs, kv{key: []byte{keyFormat}, value: rec.encode()})
+	}
 }
 
 // size is about how many bytes the revision writes to Badger.

@@ -55,6 +55,7 @@ func (v *revision) fork(ws workspaceID, rev vfs.Rev, name string) (info Info, er
 	if err := s.noReplica(ws); err != nil {
 		return info, err
 	}
+	at := rev
 	f := forkRecord(s.origins(ws))
 	if rev > 0 || len(f) == 0 || v.ownRecords(ws) {
 		if rev == 0 {
@@ -70,12 +71,10 @@ func (v *revision) fork(ws workspaceID, rev vfs.Rev, name string) (info Info, er
 	}
 	id := workspaceID(info.ID)
 	rec := workspaceRecord{created: info.Created, name: name}
-	v.kvs = append(v.kvs, kv{key: keyOfWorkspace(id), value: rec.encode()}, kv{key: keyOfFork(id), value: f.encode()})
-	if q, err := s.quotaOf(ws); err != nil {
+	if err := v.inheritQuota(id, ws, at); err != nil {
 		return info, err
-	} else if q != (Quota{}) {
-		v.kvs = append(v.kvs, kv{key: keyOfQuota(id), value: q.encode()})
 	}
+	v.kvs = append(v.kvs, kv{key: keyOfWorkspace(id), value: rec.encode()}, kv{key: keyOfFork(id), value: f.encode()})
 	v.forked = append(v.forked, newFork{id, f})
 	v.kind, v.of = RevisionFork, id
 	s.changed[id] = v.rev

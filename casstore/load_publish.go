@@ -92,6 +92,13 @@ func (sp *loadedSpace) publishChanges(v *revision, left *changeBudget) error {
 		return err
 	}
 	v.kvs = append(v.kvs, kvs...)
+	rec, err := r.quotaOf(to.ws)
+	if err != nil {
+		return err
+	}
+	if rec.Quota != (Quota{}) {
+		v.writeQuota(to.ws, quotaRecord{Quota: rec.Quota}) // whoever opens it counts
+	}
 	s.changed[to.ws] = v.rev
 	v.loaded = append(v.loaded, revisionPart{to.ws, uint64(len(kvs))})
 	return nil

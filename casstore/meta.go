@@ -7,8 +7,13 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// formatVersion is the version of the layout that FORMAT.md describes. A store of a higher one is not opened.
-const formatVersion = 1
+// The versions of the layout that FORMAT.md describes. A store is of the lowest that has what is in it; one of a higher version
+// than the last is not opened.
+const (
+	firstFormat   = 1
+	secondFormat  = 2 // quotas with what is used of them
+	formatVersion = secondFormat
+)
 
 const formatMagic = "carrel\x00s"
 

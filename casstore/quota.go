@@ -22,21 +22,54 @@ type QuotaUse struct {
 	UsedInodes uint64
 }
 
-// Layout: bytes | inodes, uvarints; not both zero.
-func (q Quota) encode() []byte { return binary.AppendUvarint(uvarint(q.Bytes), q.Inodes) }
+// quotaSums are what inodes use of a quota.
+type quotaSums struct{ bytes, inodes int64 }
 
-func decodeQuota(b []byte) (Quota, error) {
-	v, err := uvarints(b, 2)
-	if err == nil && v[0] == 0 && v[1] == 0 {
+func (s quotaSums) plus(o quotaSums) quotaSums {
+	return quotaSums{s.bytes + o.bytes, s.inodes + o.inodes}
+}
+
+// add counts a record in, or out when n is negative.
+func (s *quotaSums) add(rec vfs.InodeRecord, n int64) {
+	s.bytes += n * chargeOf(rec)
+	s.inodes += n
+}
+
+// quotaRecord is the quota of a workspace, with what its records use of it, which each revision that changes them keeps right.
+//
+// Layout: bytes | inodes, uvarints, not both zero; then used bytes | used inodes, when they are known: of a fork of a moment in
+// which there was no quota yet, and after a load has changed the workspace, they are counted by who opens it.
+type quotaRecord struct {
+	Quota
+	used  quotaSums
+	known bool
+}
+
+func (q quotaRecord) encode() []byte {
+	b := binary.AppendUvarint(uvarint(q.Bytes), q.Inodes)
+	if q.known {
+		b = binary.AppendUvarint(b, uint64(q.used.bytes))
+		b = binary.AppendUvarint(b, uint64(q.used.inodes))
+	}
+	return b
+}
+
+func decodeQuota(b []byte) (q quotaRecord, err error) {
+	v, err := allUvarints(b)
+	if err == nil && (len(v) != 2 && len(v) != 4 || v[0] == 0 && v[1] == 0) {
 		err = vfs.ErrCorrupt
 	}
 	if err != nil {
-		return Quota{}, fmt.Errorf("quota record %x: %w", b, err)
+		return quotaRecord{}, fmt.Errorf("quota record %x: %w", b, err)
 	}
-	return Quota{Bytes: v[0], Inodes: v[1]}, nil
+	q = quotaRecord{Quota: Quota{Bytes: v[0], Inodes: v[1]}, known: len(v) == 4}
+	if q.known {
+		q.used = quotaSums{int64(v[2]), int64(v[3])}
+	}
+	return q, nil
 }
 
-// quota is what a workspace that is open and has one uses. The tree's lock guards it.
+// quota is what a workspace that is open and has one uses. The tree's lock guards it, but for what is the committer's.
 //
 // Every inode in memory knows what it is charged with (inode.charged); what is only in the store is charged as its record
 // says. A file is charged with its size, which is known when it is written to. How many bytes are in holes is not: small ones
@@ -44,10 +77,14 @@ func decodeQuota(b []byte) (Quota, error) {
 type quota struct {
 	Quota
 	bytes, inodes int64
+
+	// The committer's:
+	stored quotaSums // what the records at the head use
+	saved  bool      // the store says so
 }
 
 // quotaOf returns the quota of a workspace: the zero one when it has none.
-func (r *reader) quotaOf(ws workspaceID) (q Quota, err error) {
+func (r *reader) quotaOf(ws workspaceID) (q quotaRecord, err error) {
 	err = r.get(keyOfQuota(ws), func(b []byte) error {
 		q, err = decodeQuota(b)
 		return err
@@ -58,7 +95,7 @@ func (r *reader) quotaOf(ws workspaceID) (q Quota, err error) {
 	return q, err
 }
 
-func (s *Store) quotaOf(ws workspaceID) (Quota, error) {
+func (s *Store) quotaOf(ws workspaceID) (quotaRecord, error) {
 	r := s.reader()
 	defer r.Close()
 	return r.quotaOf(ws)
@@ -75,15 +112,7 @@ func (s *Store) SetQuota(ctx context.Context, workspace string, q Quota) error {
 			if err := errors.Join(s.noReplica(w.id), s.isThere(w.id)); err != nil {
 				return err
 			}
-			value := q.encode()
-			if q == (Quota{}) {
-				value = nil
-			}
-			if err := w.setQuota(ctx, q); err != nil {
-				return err
-			}
-			v.kvs = append(v.kvs, kv{key: keyOfQuota(w.id), value: value})
-			return nil
+			return v.setQuota(ctx, w, q)
 		})
 	}
 	if err != nil {
@@ -134,10 +163,15 @@ func (w *Workspace) knownQuota() *quota {
 
 // loadQuota has a workspace that is being opened know its quota.
 func (w *Workspace) loadQuota() error {
-	limits, err := w.store.quotaOf(w.id)
-	if err == nil && limits != (Quota{}) {
-		_, err = w.countQuota(context.Background(), limits)
+	rec, err := w.store.quotaOf(w.id)
+	switch {
+	case err != nil || rec.Quota == (Quota{}):
+		return err
+	case rec.known:
+		w.quota = &quota{Quota: rec.Quota, bytes: rec.used.bytes, inodes: rec.used.inodes, stored: rec.used, saved: true}
+		return nil
 	}
+	_, err = w.countQuota(context.Background(), rec.Quota)
 	return err
 }
 
@@ -148,24 +182,6 @@ func (w *Workspace) dropQuota(q *quota) {
 	if w.quota == q {
 		w.quota = nil
 	}
-}
-
-// setQuota is for the committer's goroutine, so that the head stands still.
-func (w *Workspace) setQuota(ctx context.Context, q Quota) error {
-	w.mu.Lock()
-	known := w.quota
-	switch {
-	case q == (Quota{}):
-		w.quota = nil
-	case known != nil:
-		known.Quota = q
-	}
-	w.mu.Unlock()
-	if known != nil || q == (Quota{}) {
-		return nil
-	}
-	_, err := w.countQuota(ctx, q)
-	return err
 }
 
 // countQuota has a workspace know what it uses. The head stands still. Everything in memory is charged at one moment, and
@@ -183,15 +199,14 @@ func (w *Workspace) countQuota(ctx context.Context, limits Quota) (*quota, error
 		w.charge(n)
 	}
 	w.mu.Unlock()
-	bytes, inodes := int64(0), int64(0)
+	var rest quotaSums // of those that are not here
 	err := r.scan(keyOfNode(keyInode, w.id, 0)[:9], nil, true, func(key, value []byte) (bool, error) {
 		_, ino := nodeOfKey(key)
-		if _, again := here[ino]; again {
-			return true, nil
-		}
 		rec, err := vfs.DecodeInode(value)
-		inodes++
-		bytes += chargeOf(rec)
+		q.stored.add(rec, 1)
+		if _, again := here[ino]; !again {
+			rest.add(rec, 1)
+		}
 		return ctx.Err() == nil, err
 	})
 	if err == nil && ctx.Err() != nil {
@@ -203,8 +218,8 @@ func (w *Workspace) countQuota(ctx context.Context, limits Quota) (*quota, error
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	q.bytes += bytes
-	q.inodes += inodes
+	q.bytes += rest.bytes
+	q.inodes += rest.inodes
 	return q, nil
 }
 

@@ -36,15 +36,18 @@ func useOf(t *testing.T, s *Store, name string) QuotaUse {
 func sameWhenCounted(t *testing.T, w *Workspace) {
 	t.Helper()
 	commitTree(t, w)
-	w.mu.Lock()
-	kept := *w.quota
-	w.mu.Unlock()
-	q, err := w.countQuota(bg, kept.Quota)
+	err := w.store.edit(bg, func(*revision) error {
+		w.mu.Lock()
+		kept := *w.quota
+		w.mu.Unlock()
+		q, err := w.countQuota(bg, kept.Quota)
+		if err == nil && (q.bytes != kept.bytes || q.inodes != kept.inodes || q.stored != kept.stored) {
+			err = fmt.Errorf("%+v is used, it thought %+v", q, kept)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if *q != kept {
-		t.Fatalf("%d bytes and %d inodes are used, it thought %d and %d", q.bytes, q.inodes, kept.bytes, kept.inodes)
 	}
 }
 
@@ -324,4 +327,94 @@ func TestQuotaAskedWhileSet(t *testing.T) {
 	if err := w.WriteAt(bg, file, make([]byte, 2000), 0, false); !errors.Is(err, vfs.ErrQuota) {
 		t.Errorf("write more than the quota that was set: %v", err)
 	}
+}
+
+// TestQuotaIsNotCounted opens workspaces with quotas: what they use is what the store says, which the check holds against what
+// there is.
+func TestQuotaIsNotCounted(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	makeFile(t, w, "file", strings.Repeat("x", 1000))
+	setQuota(t, s, "ws", Quota{Bytes: 1 << 20})
+	makeFile(t, w, "more", strings.Repeat("x", 100))
+	takeSnapshot(t, s, "ws", "then")
+	makeFile(t, w, "last", strings.Repeat("x", 10))
+	for _, when := range []string{"", "then"} {
+		if _, err := s.Fork(bg, "ws", when, "fork"+when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Unlink(bg, vfs.RootIno, "file"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{CommitEvery: time.Hour})
+	check := func(name string, bytes, inodes uint64) {
+		t.Helper()
+		if use := useOf(t, s, name); use.Bytes != 1<<20 || use.UsedBytes != bytes || use.UsedInodes != inodes {
+			t.Errorf("%s: %+v, want %d bytes and %d inodes", name, use, bytes, inodes)
+		}
+	}
+	check("ws", 110, 3)
+	check("fork", 1110, 4)
+	check("forkthen", 1100, 3)
+	f := openWorkspace(t, s, "fork")
+	if err := f.Unlink(bg, vfs.RootIno, "more"); err != nil {
+		t.Fatal(err)
+	}
+	check("fork", 1010, 3)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write := func(used quotaSums) {
+		t.Helper()
+		err := s.edit(bg, func(v *revision) error {
+			v.writeQuota(f.id, quotaRecord{Quota: Quota{Bytes: 1 << 20}, used: used, known: true})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(quotaSums{5, 7})
+	check("fork", 5, 7)
+	if report, err := s.Check(bg, CheckOptions{}); err != nil || len(report.Problems) != 1 {
+		t.Errorf("check: %+v, %v", report.Problems, err)
+	}
+	write(quotaSums{1010, 3})
+}
+
+// TestQuotaThatFails sets quotas when there is no room for the commit: what was there holds.
+func TestQuotaThatFails(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{CommitEvery: time.Hour})
+	w := openWorkspace(t, s, "ws")
+	file := makeFile(t, w, "file", "x")
+	commitTree(t, w)
+	reserve := s.space.reserve
+	refused := func(q Quota) {
+		t.Helper()
+		s.space.reserve = 1 << 60
+		if err := s.SetQuota(bg, "ws", q); !errors.Is(err, vfs.ErrNoSpace) {
+			t.Errorf("set: %v", err)
+		}
+		s.space.reserve = reserve
+	}
+	refused(Quota{Bytes: 10})
+	if err := w.WriteAt(bg, file, make([]byte, 100), 0, false); err != nil {
+		t.Errorf("a quota that was refused: %v", err)
+	}
+	setQuota(t, s, "ws", Quota{Bytes: 200})
+	for _, q := range []Quota{{Bytes: 10}, {}, {Bytes: 1000}} {
+		refused(q)
+		if err := w.WriteAt(bg, file, make([]byte, 150), 0, false); err != nil {
+			t.Errorf("%+v was refused: write within what there was: %v", q, err)
+		}
+		if err := w.WriteAt(bg, file, make([]byte, 300), 0, false); !errors.Is(err, vfs.ErrQuota) {
+			t.Errorf("%+v was refused: write beyond what there was: %v", q, err)
+		}
+	}
+	sameWhenCounted(t, w)
 }

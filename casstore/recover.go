@@ -62,7 +62,7 @@ func (s *Store) readHead() (headRecord, error) {
 	if err != nil {
 		return headRecord{}, err
 	}
-	s.epoch = f.epoch
+	s.epoch, s.format = f.epoch, f.version
 	head, err := r.head()
 	if errors.Is(err, vfs.ErrNotExist) {
 		return headRecord{}, fmt.Errorf("no head record: %w", vfs.ErrCorrupt)
@@ -72,7 +72,7 @@ func (s *Store) readHead() (headRecord, error) {
 
 // initialise makes the first revision of a new store.
 func (s *Store) initialise() error {
-	f := formatRecord{version: formatVersion}
+	f := formatRecord{version: firstFormat}
 	if _, err := rand.Read(f.epoch[:]); err != nil {
 		return err
 	}

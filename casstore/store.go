@@ -85,6 +85,7 @@ type Store struct {
 	changed   map[workspaceID]vfs.Rev // the last revision that has changed each workspace, since the store was opened
 	opened    vfs.Rev                 // the head when it was
 
+	format   uint64   // the version of its layout; the committer's
 	forks    sync.Map // workspaceID → forkRecord
 	replicas replicas
 	guests   guests

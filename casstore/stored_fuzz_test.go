@@ -26,6 +26,7 @@ var stored = []func(b []byte) ([]byte, error){
 	func(b []byte) ([]byte, error) { r, err := decodeHistory(b); return r.encode(), err },
 	func(b []byte) ([]byte, error) { r, err := decodeSnapshot(b); return r.encode(), err },
 	func(b []byte) ([]byte, error) { r, err := decodeFork(b); return r.encode(), err },
+	func(b []byte) ([]byte, error) { r, err := decodeQuota(b); return r.encode(), err },
 }
 
 // FuzzStored: a value that decodes is canonical, and one that does not is ErrCorrupt.
@@ -42,6 +43,7 @@ func FuzzStored(f *testing.F) {
 		historyRecord{keep: 1000, start: 300}.encode(),
 		snapshotRecord{rev: 300, created: -1, message: "why"}.encode(),
 		forkRecord{{2, 300}, {1, 5}}.encode(),
+		quotaRecord{Quota: Quota{Bytes: 300}, used: quotaSums{5, 7}, known: true}.encode(),
 	} {
 		f.Add(append([]byte{byte(kind)}, b...))
 	}
