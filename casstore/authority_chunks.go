@@ -93,13 +93,13 @@ func (g *guests) length(id chunk.ID) (n uint64, ok bool) {
 }
 
 // mark adds the chunks that are to be spared.
-func (g *guests) mark(now vfs.Time, live idSet) {
+func (g *guests) mark(now vfs.Time, add func(chunk.Entry)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ageLocked(now)
 	for _, generation := range []map[chunk.ID]uint32{g.new, g.old} {
 		for id := range generation {
-			live.add(id)
+			add(chunk.Entry{ID: id})
 		}
 	}
 }

@@ -134,12 +134,12 @@ func (f *chunkFinder) manifest(root chunk.Root) (m chunk.Manifest, ok bool, err 
 
 // walk notes everything below a root that is missing.
 func (f *chunkFinder) walk(root chunk.Root, get func(chunk.ID) ([]byte, error), failed *error) error {
-	err := chunk.WalkTree(root, get, func(id chunk.ID, node bool) error {
-		if err := f.look(id, 0); err != nil {
+	err := chunk.WalkTree(root, get, func(e chunk.Entry, node bool) error {
+		if err := f.look(e.ID, 0); err != nil {
 			*failed = err
 			return err
 		}
-		if _, absent := f.absent[id]; absent && node {
+		if _, absent := f.absent[e.ID]; absent && node {
 			return chunk.SkipNode
 		}
 		return nil

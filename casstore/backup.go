@@ -440,8 +440,8 @@ func (s *Store) refs(ctx context.Context, record []byte, visit func(chunk.ID) bo
 		return nil
 	}
 	get := func(id chunk.ID) ([]byte, error) { return s.chunks.getHere(ctx, id) }
-	return mapError(chunk.WalkTree(*refs.Tree, get, func(id chunk.ID, node bool) error {
-		if !visit(id) && node {
+	return mapError(chunk.WalkTree(*refs.Tree, get, func(e chunk.Entry, node bool) error {
+		if !visit(e.ID) && node {
 			return chunk.SkipNode
 		}
 		return nil

@@ -102,7 +102,7 @@ func (s *Store) markRecords(ctx context.Context, m *marked) error {
 		if err != nil {
 			return err
 		}
-		return s.markBody(ctx, rec.Body, set.add)
+		return s.markBody(ctx, rec.Body, set.mark)
 	})
 }
 

@@ -14,6 +14,9 @@ type idSet map[uint64]struct{}
 
 func (s idSet) add(id chunk.ID) { s[binary.LittleEndian.Uint64(id[:])] = struct{}{} }
 
+// mark is add for an entry of a manifest.
+func (s idSet) mark(e chunk.Entry) { s.add(e.ID) }
+
 func (s idSet) has(id chunk.ID) bool {
 	_, ok := s[binary.LittleEndian.Uint64(id[:])]
 	return ok
@@ -27,23 +30,31 @@ type marked struct {
 // mark returns all chunks that something refers to.
 func (s *Store) mark(ctx context.Context) (*marked, error) {
 	m := &marked{live: make(idSet), past: make(idSet)}
-	for id := range s.chunks.uncommitted() {
-		m.live.add(id)
-	}
-	s.guests.mark(s.now(), m.live)
-	for _, w := range s.openWorkspaces() {
-		if err := w.markOpen(ctx, m.live); err != nil {
-			return nil, err
-		}
+	if err := s.markMemory(ctx, m.live.mark); err != nil {
+		return nil, err
 	}
 	if s.replicas.any.Load() {
-		return m, s.markReplicas(ctx, m.live)
+		return m, s.markReplicas(ctx, m.live.mark)
 	}
 	return m, s.markRecords(ctx, m)
 }
 
-// markBody calls add for each chunk that a body refers to.
-func (s *Store) markBody(ctx context.Context, b vfs.Body, add func(chunk.ID)) error {
+// markMemory calls add for the chunks that something in memory refers to, which need not be in any record.
+func (s *Store) markMemory(ctx context.Context, add func(chunk.Entry)) error {
+	for id := range s.chunks.uncommitted() {
+		add(chunk.Entry{ID: id})
+	}
+	s.guests.mark(s.now(), add)
+	for _, w := range s.openWorkspaces() {
+		if err := w.markOpen(ctx, add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markBody calls add for each chunk that a body refers to; nodes of manifests have no length.
+func (s *Store) markBody(ctx context.Context, b vfs.Body, add func(chunk.Entry)) error {
 	switch b.Kind {
 	case vfs.BodyExtents:
 		entries, err := decodeExtents(b.Data)
@@ -55,10 +66,10 @@ func (s *Store) markBody(ctx context.Context, b vfs.Body, add func(chunk.ID)) er
 			return err
 		}
 		get := func(id chunk.ID) ([]byte, error) { return s.chunks.get(ctx, id) }
-		return mapError(chunk.WalkTree(root, get, func(id chunk.ID, node bool) error {
-			add(id)
+		return mapError(chunk.WalkTree(root, get, func(e chunk.Entry, node bool) error {
+			add(e)
 			if node && s.replicas.any.Load() {
-				return s.skipAbsent(id)
+				return s.skipAbsent(e.ID)
 			}
 			return nil
 		}))
@@ -66,16 +77,16 @@ func (s *Store) markBody(ctx context.Context, b vfs.Body, add func(chunk.ID)) er
 	return nil
 }
 
-func markEntries(entries []chunk.Entry, add func(chunk.ID)) {
+func markEntries(entries []chunk.Entry, add func(chunk.Entry)) {
 	for _, e := range entries {
 		if !e.Hole {
-			add(e.ID)
+			add(e)
 		}
 	}
 }
 
 // markOpen marks what the files in memory refer to, which need not be in any record.
-func (w *Workspace) markOpen(ctx context.Context, live idSet) error {
+func (w *Workspace) markOpen(ctx context.Context, add func(chunk.Entry)) error {
 	w.mu.Lock()
 	var files []*file
 	var stored []vfs.Body
@@ -93,11 +104,11 @@ func (w *Workspace) markOpen(ctx context.Context, live idSet) error {
 		bases := []base{f.base, f.flushed.base, f.saved.base}
 		f.mu.Unlock()
 		for _, b := range bases {
-			markEntries(b.manifest.Entries(), live.add)
+			markEntries(b.manifest.Entries(), add)
 		}
 	}
 	for _, b := range stored {
-		if err := w.store.markBody(ctx, b, live.add); err != nil {
+		if err := w.store.markBody(ctx, b, add); err != nil {
 			return err
 		}
 	}

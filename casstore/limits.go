@@ -29,6 +29,9 @@ const (
 	// with what the buffer charges for them.
 	inlineDirty = vfs.MaxInline + 1<<10
 
+	// usageMarks is how many chunks are looked at to say what they are there for, some forty bytes each.
+	usageMarks = 1 << 20
+
 	// discardEvery is after how many revisions Badger is told that older ones need not be kept.
 	discardEvery = 64
 

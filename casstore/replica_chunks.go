@@ -168,11 +168,11 @@ func (r *Replica) refs(ctx context.Context, record []byte) (map[chunk.ID]struct{
 		return nil, err
 	}
 	ids := make(map[chunk.ID]struct{})
-	return ids, r.tree.store.markBody(ctx, rec.Body, func(id chunk.ID) { ids[id] = struct{}{} })
+	return ids, r.tree.store.markBody(ctx, rec.Body, func(e chunk.Entry) { ids[e.ID] = struct{}{} })
 }
 
 // markReplicas marks what the authority may lack: the chunks of files whose records have a basis.
-func (s *Store) markReplicas(ctx context.Context, live idSet) error {
+func (s *Store) markReplicas(ctx context.Context, add func(chunk.Entry)) error {
 	r := s.reader()
 	defer r.Close()
 	return r.scan([]byte{keyBasis}, nil, false, func(k, _ []byte) (bool, error) {
@@ -187,7 +187,7 @@ func (s *Store) markReplicas(ctx context.Context, live idSet) error {
 		}
 		rec, err := vfs.DecodeInode(value)
 		if err == nil {
-			err = s.markBody(ctx, rec.Body, live.add)
+			err = s.markBody(ctx, rec.Body, add)
 		}
 		return err == nil && ctx.Err() == nil, err
 	})

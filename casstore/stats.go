@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/pack"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -18,6 +20,12 @@ type Stats struct {
 	Workspaces   uint64
 	Inodes       uint64 // of all workspaces, at the newest revision
 	LogicalBytes uint64 // of all files, holes included
+	DataBytes    uint64 // of files in chunks, without holes, at the newest revision: each chunk as often as it is referred to
+	UniqueBytes  uint64 // the same, each chunk once
+	StoredBytes  uint64 // what these chunks take, compressed where that helps
+	PastBytes    uint64 // chunks that only history, snapshots, forks and merges need
+	Reclaimable  uint64 // of packs, that nothing needs: a collection frees it as packs become mostly dead
+	SampledOf    uint64 // the four before are of one chunk of so many, and about right; 1 when they are exact
 	Chunks       uint64 // in the index
 	ChunkBytes   uint64 // their frames in packs
 	Packs        uint64
@@ -29,12 +37,17 @@ type Stats struct {
 	Reserve      uint64 // kept free, so that deleting always works
 }
 
-// Stats counts. It reads every inode's record and the whole index, as they were last committed.
+// Stats counts. It reads every inode's record, what manifests refer to, and the whole index, as they were last committed. A
+// fork counts for what is different in it. Memory is bounded: of more than a million chunks it looks at a sample.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	r := s.reader()
 	defer r.Close()
 	st := Stats{
 		Rev: uint64(r.rev), DirtyBytes: uint64(s.pool.Used()), BufferBytes: uint64(s.pool.Budget()), Reserve: s.space.reserve,
+	}
+	for _, p := range s.packs.Packs() { // before anything is looked at: what comes later is in no sum
+		st.Packs++
+		st.PackBytes += uint64(p.Size)
 	}
 	err := s.count(ctx, r, &st)
 	if err == nil && ctx.Err() != nil {
@@ -42,10 +55,6 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	}
 	if err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
-	}
-	for _, p := range s.packs.Packs() {
-		st.Packs++
-		st.PackBytes += uint64(p.Size)
 	}
 	if st.BadgerBytes, err = diskUse(filepath.Join(s.dir, badgerDir)); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
@@ -79,26 +88,71 @@ func diskUse(dir string) (uint64, error) {
 }
 
 func (s *Store) count(ctx context.Context, r *reader, st *Stats) error {
-	err := r.scan([]byte{keyWorkspace}, nil, false, func(_, _ []byte) (bool, error) {
-		st.Workspaces++
+	there := make(map[workspaceID]bool)
+	err := r.scan([]byte{keyWorkspace}, nil, false, func(key, _ []byte) (bool, error) {
+		there[workspaceOfKey(key)] = true
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	err = r.scan([]byte{keyInode}, nil, true, func(_, value []byte) (bool, error) {
-		rec, err := vfs.DecodeInode(value)
-		st.Inodes++
-		st.LogicalBytes += rec.Size
-		return ctx.Err() == nil, err
-	})
-	if err != nil {
+	st.Workspaces = uint64(len(there))
+	u := newUsage()
+	if err := s.countRecords(ctx, u, there, st); err != nil {
 		return err
 	}
-	return r.scan([]byte{keyChunk}, nil, true, func(_, value []byte) (bool, error) {
+	if err := s.countChunks(ctx, r, u, st); err != nil {
+		return err
+	}
+	st.DataBytes, st.SampledOf = u.data, 1<<u.bits
+	st.UniqueBytes = u.unique() << u.bits
+	needed := (u.stored[inUse] + u.stored[inPast]) << u.bits
+	st.StoredBytes, st.PastBytes = u.stored[inUse]<<u.bits, u.stored[inPast]<<u.bits
+	st.Reclaimable = st.PackBytes - min(st.PackBytes, needed+pack.HeaderSize*st.Packs)
+	return nil
+}
+
+// countRecords marks what is referred to, and counts what is in the workspaces that are there.
+func (s *Store) countRecords(ctx context.Context, u *usage, there map[workspaceID]bool, st *Stats) error {
+	mark := func(class usageClass) func(chunk.Entry) { return func(e chunk.Entry) { u.mark(e, class) } }
+	if err := s.markMemory(ctx, mark(inUse)); err != nil {
+		return err
+	}
+	kept := s.keptRevisions()
+	r := s.reader()
+	defer r.Close()
+	return r.versions(ctx, func(v version) error {
+		if live, past := kept.wants(v.ws, v.rev, v.newer); !live && !past {
+			return nil
+		}
+		rec, err := vfs.DecodeInode(v.value)
+		if err != nil {
+			return err
+		}
+		if !v.newest() || !there[v.ws] {
+			return s.markBody(ctx, rec.Body, mark(inPast))
+		}
+		st.Inodes++
+		st.LogicalBytes += rec.Size
+		return s.markBody(ctx, rec.Body, func(e chunk.Entry) {
+			u.data += e.Len
+			u.mark(e, inUse)
+		})
+	})
+}
+
+// countChunks adds up the frames in packs, those too that are in no index yet.
+func (s *Store) countChunks(ctx context.Context, r *reader, u *usage, st *Stats) error {
+	for id, loc := range s.chunks.uncommitted() {
+		u.frame(id, loc)
+	}
+	return r.scan([]byte{keyChunk}, nil, true, func(key, value []byte) (bool, error) {
 		loc, err := decodeLoc(value)
-		st.Chunks++
-		st.ChunkBytes += uint64(loc.Len)
+		if err == nil {
+			st.Chunks++
+			st.ChunkBytes += uint64(loc.Len)
+			u.frame(chunk.ID(key[1:]), loc)
+		}
 		return ctx.Err() == nil, err
 	})
 }

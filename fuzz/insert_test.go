@@ -87,8 +87,8 @@ func (n *sender) chunks(body vfs.Body) (ids []chunk.ID) {
 	n.t.Helper()
 	root, _, err := chunk.DecodeRoot(body.Data)
 	if err == nil {
-		err = chunk.WalkTree(root, n.plain, func(id chunk.ID, _ bool) error {
-			ids = append(ids, id)
+		err = chunk.WalkTree(root, n.plain, func(e chunk.Entry, _ bool) error {
+			ids = append(ids, e.ID)
 			return nil
 		})
 	}

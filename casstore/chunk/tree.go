@@ -179,19 +179,19 @@ func getNode(c Child, level int, get func(ID) ([]byte, error)) (Node, error) {
 // SkipNode is what the function given to WalkTree returns to leave out what is below a node.
 var SkipNode = errors.New("skip this node")
 
-// WalkTree calls visit for every node of a tree and for every chunk that it lists, a node before what is below it, in
-// the order of the file. What is listed twice is visited twice. When visit returns SkipNode for a node, nothing below
+// WalkTree calls visit for every node of a tree, without a length, and for every chunk that it lists, a node before what is below
+// it, in the order of the file. What is listed twice is visited twice. When visit returns SkipNode for a node, nothing below
 // is fetched; any other error ends the walk and comes back as it is. It holds one node a level in memory. get is as in
 // LoadTree, and so are the checks, except for those that need two nodes of a level.
-func WalkTree(root Root, get func(ID) ([]byte, error), visit func(id ID, node bool) error) error {
+func WalkTree(root Root, get func(ID) ([]byte, error), visit func(e Entry, node bool) error) error {
 	if err := root.check(); err != nil {
 		return err
 	}
 	return walkNode(root.child(), root.Level, get, visit)
 }
 
-func walkNode(c Child, level int, get func(ID) ([]byte, error), visit func(ID, bool) error) error {
-	if err := visit(c.ID, true); err != nil {
+func walkNode(c Child, level int, get func(ID) ([]byte, error), visit func(Entry, bool) error) error {
+	if err := visit(Entry{ID: c.ID}, true); err != nil {
 		if errors.Is(err, SkipNode) {
 			return nil
 		}
@@ -205,7 +205,7 @@ func walkNode(c Child, level int, get func(ID) ([]byte, error), visit func(ID, b
 		if e.Hole {
 			continue
 		}
-		if err := visit(e.ID, false); err != nil {
+		if err := visit(e, false); err != nil {
 			return err
 		}
 	}

@@ -79,11 +79,11 @@ func TestTreeRoundTrip(t *testing.T) {
 			}
 		}
 		seen := map[ID]bool{}
-		err := WalkTree(root, n.get(), func(id ID, node bool) error {
+		err := WalkTree(root, n.get(), func(e Entry, node bool) error {
 			if node {
-				seen[id] = true
+				seen[e.ID] = true
 			} else {
-				got = append(got, id)
+				got = append(got, e.ID)
 			}
 			return nil
 		})
@@ -217,11 +217,11 @@ func TestTreeErrorsPass(t *testing.T) {
 			t.Errorf("get %d: %v", fail, err)
 		}
 		left = fail
-		if err = WalkTree(root, failing, func(ID, bool) error { return nil }); err != failure {
+		if err = WalkTree(root, failing, func(Entry, bool) error { return nil }); err != failure {
 			t.Errorf("walk, get %d: %v", fail, err)
 		}
 		left = fail
-		if err = WalkTree(root, get, func(ID, bool) error { return countdown() }); err != failure {
+		if err = WalkTree(root, get, func(Entry, bool) error { return countdown() }); err != failure {
 			t.Errorf("walk, visit %d: %v", fail, err)
 		}
 	}
@@ -231,11 +231,11 @@ func TestWalkSkips(t *testing.T) {
 	n := newNodes()
 	root := build(t, n, NewManifest(chunksOf(3000)), Manifest{})
 	n.gets = 0
-	err := WalkTree(root, n.get(), func(id ID, node bool) error {
+	err := WalkTree(root, n.get(), func(e Entry, node bool) error {
 		if !node {
 			t.Fatal("a chunk below a skipped node")
 		}
-		if id != root.ID {
+		if e.ID != root.ID {
 			return SkipNode
 		}
 		return nil
@@ -305,7 +305,7 @@ func TestWalkRefuses(t *testing.T) {
 	} {
 		root := good
 		spoil(&root)
-		err := WalkTree(root, n.get(), func(ID, bool) error { return nil })
+		err := WalkTree(root, n.get(), func(Entry, bool) error { return nil })
 		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -8,6 +8,9 @@ import (
 	"github.com/carrelfs/carrel/casstore/chunk"
 )
 
+// HeaderSize is how many bytes of a pack are in no frame.
+const HeaderSize = fileHeader
+
 // The fixed parts of a file, as drawn in the package comment.
 const (
 	fileMagic   = "CARRELPK"

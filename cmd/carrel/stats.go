@@ -31,6 +31,12 @@ type storeJSON struct {
 	Workspaces   uint64 `json:"workspaces"`
 	Inodes       uint64 `json:"inodes"`
 	LogicalBytes uint64 `json:"logical_bytes"`
+	DataBytes    uint64 `json:"data_bytes"`
+	UniqueBytes  uint64 `json:"unique_bytes"`
+	StoredBytes  uint64 `json:"stored_bytes"`
+	PastBytes    uint64 `json:"past_bytes"`
+	Reclaimable  uint64 `json:"reclaimable_bytes"`
+	SampledOf    uint64 `json:"sampled_of"` // one chunk of so many was looked at; 1 when the four before are exact
 	Chunks       uint64 `json:"chunks"`
 	ChunkBytes   uint64 `json:"chunk_bytes"`
 	Packs        uint64 `json:"packs"`
@@ -40,6 +46,22 @@ type storeJSON struct {
 	BufferBytes  uint64 `json:"buffer_bytes"`
 	DiskFree     uint64 `json:"disk_free"`
 	Reserve      uint64 `json:"reserve"`
+}
+
+// about is put before what is known of a sample only.
+func (j storeJSON) about() string {
+	if j.SampledOf > 1 {
+		return "about "
+	}
+	return ""
+}
+
+// dedup is how many times a chunk is referred to.
+func (j storeJSON) dedup() string {
+	if j.UniqueBytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (each %.2f times)", float64(j.DataBytes)/float64(j.UniqueBytes))
 }
 
 func (p *program) stats(c *cli.Context) error {
@@ -80,6 +102,10 @@ func (p *program) printStats(dir string, j statsJSON, served []control.Served) e
 		{"workspaces", fmt.Sprint(j.Workspaces)},
 		{"inodes", fmt.Sprint(j.Inodes)},
 		{"files, holes included", humanize.IBytes(j.LogicalBytes)},
+		{"in chunks", fmt.Sprintf("%s, of which %s%s are different%s; these take %s", humanize.IBytes(j.DataBytes), j.about(),
+			humanize.IBytes(j.UniqueBytes), j.dedup(), humanize.IBytes(j.StoredBytes))},
+		{"kept for the past", j.about() + humanize.IBytes(j.PastBytes)},
+		{"reclaimable", j.about() + humanize.IBytes(j.Reclaimable)},
 		{"chunks", fmt.Sprintf("%d, %s", j.Chunks, humanize.IBytes(j.ChunkBytes))},
 		{"packs", fmt.Sprintf("%d, %s", j.Packs, humanize.IBytes(j.PackBytes))},
 		{"records and index", humanize.IBytes(j.BadgerBytes)},
