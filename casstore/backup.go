@@ -35,7 +35,7 @@ type BackupReport struct {
 
 // Backup writes workspaces, all as they are at one revision, as a stream that Load reads. What was written before the call
 // is in it, also by whoever has files open; nobody is stopped. Atimes and quotas are not in it, nor is history but for
-// snapshots.
+// snapshots. Of workspaces that come whole their conflicts are, and what was merged between them.
 //
 // A fork is written as what is different from its origin, if that is in the stream. Memory is bounded, but for the names of
 // what a state differs in. ErrNoWorkspace, ErrNoRevision when a workspace can no longer be read as it was at Since,
@@ -86,6 +86,7 @@ type backup struct {
 	report BackupReport
 
 	spaces []backedUp
+	merges []storedMerge // between workspaces that come whole
 	states []writtenState
 	at     map[origin]int // the numbers of the states of workspaces that are whole
 
@@ -114,7 +115,11 @@ func (b *backup) run(names []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if b.out, err = newStreamWriter(w); err != nil {
+	version, err := b.version()
+	if err != nil {
+		return err
+	}
+	if b.out, err = newStreamWriter(w, version); err != nil {
 		return err
 	}
 	begin := binary.AppendVarint(uvarint(uint64(b.report.Rev)), int64(b.store.now()))
@@ -125,6 +130,9 @@ func (b *backup) run(names []string, w io.Writer) error {
 		if err := b.workspace(&b.spaces[i]); err != nil {
 			return fmt.Errorf("workspace %q: %w", b.spaces[i].info.Name, err)
 		}
+	}
+	if err := b.writeMerges(); err != nil {
+		return err
 	}
 	err = b.out.close()
 	b.report.Bytes = b.out.n
@@ -265,11 +273,11 @@ func (b *backup) workspace(w *backedUp) error {
 			return err
 		}
 	}
-	return nil
+	return b.conflicts(w)
 }
 
-// wanted are the revisions at which a whole workspace is written: of its snapshots, of what forks in the stream began with,
-// and the present one.
+// wanted are the revisions at which a whole workspace is written: of its snapshots, of what forks in the stream began with, of
+// what was merged last into others there, and the present one.
 func (b *backup) wanted(w *backedUp, snapshots []Snapshot) []vfs.Rev {
 	revs := []vfs.Rev{w.held.rev}
 	for _, sn := range snapshots {
@@ -278,6 +286,11 @@ func (b *backup) wanted(w *backedUp, snapshots []Snapshot) []vfs.Rev {
 	for i := range b.spaces {
 		if o := b.spaces[i].held.origins; len(o) > 0 && o[0].ws == w.held.ws {
 			revs = append(revs, o[0].rev)
+		}
+	}
+	for _, m := range b.merges {
+		if m.from == w.held.ws {
+			revs = append(revs, m.rev)
 		}
 	}
 	revs = slices.DeleteFunc(revs, func(r vfs.Rev) bool { return r > w.held.rev })
@@ -406,23 +419,23 @@ func (b *backup) record(r vfs.Record, was []byte) error {
 func (b *backup) need(value, was []byte) error {
 	old := make(map[chunk.ID]struct{})
 	if was != nil {
-		err := b.store.refs(b.ctx, was, func(id chunk.ID) bool { old[id] = struct{}{}; return true })
+		err := b.store.refs(b.ctx, was, func(e chunk.Entry) bool { old[e.ID] = struct{}{}; return true })
 		if err != nil {
 			return err
 		}
 	}
-	return b.store.refs(b.ctx, value, func(id chunk.ID) bool {
-		if _, known := old[id]; known {
+	return b.store.refs(b.ctx, value, func(e chunk.Entry) bool {
+		if _, known := old[e.ID]; known {
 			return false
 		}
-		b.needed = append(b.needed, id)
+		b.needed = append(b.needed, e.ID)
 		return true
 	})
 }
 
-// refs calls visit for the chunks that a file's record refers to, in the order of the file and each node before what is below
-// it; nothing is when visit returns false.
-func (s *Store) refs(ctx context.Context, record []byte, visit func(chunk.ID) bool) error {
+// refs calls visit for the chunks that a file's record refers to, in the order of the file, and for each node, without a length,
+// before what is below it; nothing is when visit returns false.
+func (s *Store) refs(ctx context.Context, record []byte, visit func(chunk.Entry) bool) error {
 	rec, err := vfs.DecodeInode(record)
 	if err != nil {
 		return err
@@ -433,7 +446,7 @@ func (s *Store) refs(ctx context.Context, record []byte, visit func(chunk.ID) bo
 	}
 	for _, e := range refs.Entries {
 		if !e.Hole {
-			visit(e.ID)
+			visit(e)
 		}
 	}
 	if refs.Tree == nil {
@@ -441,7 +454,7 @@ func (s *Store) refs(ctx context.Context, record []byte, visit func(chunk.ID) bo
 	}
 	get := func(id chunk.ID) ([]byte, error) { return s.chunks.getHere(ctx, id) }
 	return mapError(chunk.WalkTree(*refs.Tree, get, func(e chunk.Entry, node bool) error {
-		if !visit(e.ID) && node {
+		if !visit(e) && node {
 			return chunk.SkipNode
 		}
 		return nil

@@ -21,7 +21,9 @@ import (
 //	'Z' | 32 | SHA-256 of everything before this frame
 const (
 	backupMagic   = "carrel\x00b"
-	backupVersion = 1
+	firstBackup   = 1
+	secondBackup  = 2 // with conflicts and merges
+	backupVersion = secondBackup
 
 	frameBegin     = 'B' // rev | time: of the store, when it was taken; uvarint, varint
 	frameWorkspace = 'W' // workspaceRecord
@@ -30,6 +32,8 @@ const (
 	frameRecords   = 'R' // kind:1 | ino uvarint | length of name uvarint | name | 0, or 1 + length of value uvarint | value; …
 	frameDigest    = 'E' // digest:32 of the state that ends here
 	frameSnapshot  = 'P' // created varint | length of name uvarint | name | message: of that state
+	frameConflict  = 'N' // number uvarint | note: of that workspace
+	frameMerge     = 'M' // state that was merged | first state that has it of the workspace that it was merged into; uvarints
 	frameEnd       = 'Z'
 )
 
@@ -41,9 +45,9 @@ type streamWriter struct {
 	head []byte
 }
 
-func newStreamWriter(w io.Writer) (*streamWriter, error) {
+func newStreamWriter(w io.Writer, version byte) (*streamWriter, error) {
 	s := &streamWriter{w: bufio.NewWriterSize(w, 256<<10), sum: sha256.New()}
-	return s, s.write(append([]byte(backupMagic), backupVersion))
+	return s, s.write(append([]byte(backupMagic), version))
 }
 
 func (s *streamWriter) write(b []byte) error {
@@ -79,10 +83,11 @@ func (s *streamWriter) close() error {
 
 // streamReader reads a backup. Every error of what it reads is ErrCorrupt, or ErrNewerFormat.
 type streamReader struct {
-	r   *bufio.Reader
-	sum hash.Hash
-	n   uint64 // bytes read
-	buf []byte
+	r       *bufio.Reader
+	version byte
+	sum     hash.Hash
+	n       uint64 // bytes read
+	buf     []byte
 }
 
 func newStreamReader(r io.Reader) (*streamReader, error) {
@@ -99,6 +104,7 @@ func newStreamReader(r io.Reader) (*streamReader, error) {
 	case magic[len(backupMagic)] == 0:
 		return nil, s.corrupt("version 0")
 	}
+	s.version = magic[len(backupMagic)]
 	return s, nil
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // backUp returns a backup of a store.
-func backUp(t *testing.T, s *Store, o BackupOptions) ([]byte, BackupReport) {
+func backUp(t testing.TB, s *Store, o BackupOptions) ([]byte, BackupReport) {
 	t.Helper()
 	var b bytes.Buffer
 	r, err := s.Backup(bg, o, &b)
@@ -221,7 +221,7 @@ func TestBackupSince(t *testing.T) {
 }
 
 // smallStream is a backup of a few records and chunks, with where its frames end.
-func smallStream(t *testing.T) (stream []byte, ends []int) {
+func smallStream(t testing.TB) (stream []byte, ends []int) {
 	t.Helper()
 	s := openStore(t, t.TempDir(), Options{})
 	w := openWorkspace(t, s, "ws")
@@ -234,6 +234,18 @@ func smallStream(t *testing.T) (stream []byte, ends []int) {
 	f := openFork(t, s, "ws", "", "fork")
 	if err := f.Unlink(bg, vfs.RootIno, "file"); err != nil {
 		t.Fatal(err)
+	}
+	for name, tree := range map[string]*Workspace{"ws": w, "fork": f} { // a conflict, when they are merged
+		a, err := tree.Lookup(bg, vfs.RootIno, "small")
+		if err == nil {
+			err = tree.WriteAt(bg, a.Ino, []byte(name), 0, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, err := s.Merge(bg, "fork", "ws", false); err != nil || len(report.Conflicts) != 1 {
+		t.Fatal(report, err)
 	}
 	stream, _ = backUp(t, s, BackupOptions{})
 	for at := len(backupMagic) + 1; at < len(stream); {
@@ -254,7 +266,7 @@ func TestLoadDamaged(t *testing.T) {
 	keys := func() (n int) {
 		r := s.reader()
 		defer r.Close()
-		for _, kind := range []byte{keyWorkspace, keyInode, keyDirent, keyXattr, keyFork, keySnapshot, keyLoad} {
+		for _, kind := range []byte{keyWorkspace, keyInode, keyDirent, keyXattr, keyFork, keySnapshot, keyLoad, keyNote, keyMerge} {
 			if err := r.scan([]byte{kind}, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +315,7 @@ func TestLoadCrash(t *testing.T) {
 	stream, _ := smallStream(t)
 	dir := t.TempDir()
 	open := func(hook func(string) error) *Store {
-		s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour, hook: hook})
+		s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour, hook: hook, loadLoose: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,18 +24,24 @@ func conflictNotes(known []reconcile.Recorded, list []reconcile.Conflict, now vf
 	}
 	for i, c := range list {
 		r := reconcile.Recorded{Number: next + uint64(i), Time: now, Conflict: c}
-		b, err := json.Marshal(r)
+		note, err := noteOf(&r)
 		if err != nil {
 			return nil, nil, err
 		}
 		added = append(added, r)
-		notes = append(notes, Note{Name: NoteOfConflict(r.Number), Value: b})
+		notes = append(notes, note)
 	}
 	for len(known) > 0 && len(known)+len(list) > maxConflicts {
 		notes = append(notes, Note{Name: NoteOfConflict(known[0].Number)})
 		known = known[1:]
 	}
 	return added, notes, nil
+}
+
+// noteOf is the note of a conflict.
+func noteOf(r *reconcile.Recorded) (Note, error) {
+	b, err := json.Marshal(r)
+	return Note{Name: NoteOfConflict(r.Number), Value: b}, err
 }
 
 // NoteOfConflict is the name of a conflict's note, which is removed when that is resolved.

@@ -16,7 +16,7 @@ import (
 )
 
 // openFork forks a workspace and opens the fork.
-func openFork(t *testing.T, s *Store, workspace, when, name string) *Workspace {
+func openFork(t testing.TB, s *Store, workspace, when, name string) *Workspace {
 	t.Helper()
 	if _, err := s.Fork(bg, workspace, when, name); err != nil {
 		t.Fatal(err)

@@ -260,6 +260,10 @@ const (
 	// until then they are guests, of which there may be maxGuests.
 	loadUnreferred = 64 << 10
 
+	// loadLoose is for how many chunks that no record refers to yet, since one was written, a load writes records of its own, some
+	// fifty bytes for each: a quarter of the guests that there may be.
+	loadLoose = maxGuests / 4
+
 	// maxIno is the highest number that an inode from elsewhere may have: a store gives the numbers above it.
 	maxIno = 1 << 62
 )

@@ -67,6 +67,11 @@ type loader struct {
 	states    []loadedState
 	published bool
 
+	merges    []loadedMerge
+	conflicts []Note // of the last workspace, not written yet
+
+	conflictBytes int
+
 	chunks     []vfs.Chunk // read, and not stored yet
 	chunkBytes int
 	lastIno    vfs.Ino // the highest number so far
@@ -79,8 +84,9 @@ type loadedSpace struct {
 	id        workspaceID // under which its records are
 	origins   forkRecord  // that it has
 	snapshots []loadedSnapshot
-	there     *diffSide   // of which only changes come: what they are changes of
-	locked    workspaceID // that cannot be opened for this load, or zero
+	conflicts map[uint64]struct{} // their numbers
+	there     *diffSide           // of which only changes come: what they are changes of
+	locked    workspaceID         // that cannot be opened for this load, or zero
 }
 
 type loadedSnapshot struct {
@@ -121,6 +127,9 @@ func (l *loader) run(r io.Reader) (err error) {
 		return l.in.corrupt("it ends in the middle of a workspace")
 	}
 	l.report.Bytes = l.in.n
+	if err := l.writeConflicts(); err != nil {
+		return err
+	}
 	return l.publish()
 }
 
@@ -150,6 +159,10 @@ func (l *loader) frame(kind byte, body []byte) (err error) {
 		err = l.endState(body)
 	case kind == frameSnapshot && !l.open() && l.stated():
 		err = l.takeSnapshot(body)
+	case kind == frameConflict && !l.open() && l.stated() && l.in.version >= secondBackup:
+		err = l.takeConflict(body)
+	case kind == frameMerge && !l.open() && l.stated() && l.in.version >= secondBackup:
+		err = l.takeMerge(body)
 	default:
 		return l.in.corrupt("frame %q where none can be", kind)
 	}
@@ -187,6 +200,9 @@ func (l *loader) beginSpace(body []byte) error {
 		if other.name == rec.name {
 			return fmt.Errorf("workspace %q is there twice: %w", rec.name, vfs.ErrCorrupt)
 		}
+	}
+	if err := l.writeConflicts(); err != nil {
+		return err
 	}
 	sp := &loadedSpace{workspaceRecord: rec}
 	l.report.Workspaces++
@@ -309,6 +325,12 @@ func (l *loader) storeChunks() error {
 			return err
 		}
 		l.unreferred += len(part)
+		for _, c := range part {
+			l.loose = append(l.loose, chunk.Entry{ID: c.ID, Len: uint64(c.PlainLen)})
+		}
+		if err := l.standIn(); err != nil {
+			return err
+		}
 	}
 	l.chunks, l.chunkBytes = nil, 0
 	return nil
@@ -341,6 +363,14 @@ func (l *loader) takeRecords(body []byte) error {
 func (l *loader) endState(body []byte) error {
 	if err := l.storeChunks(); err != nil {
 		return err
+	}
+	if l.standIns > 0 {
+		if _, err := l.flush(l.ctx, l.store, false); err != nil {
+			return err
+		}
+		if err := l.dropStandIns(); err != nil {
+			return err
+		}
 	}
 	rev, err := l.flush(l.ctx, l.store, true)
 	if err != nil {
@@ -385,26 +415,4 @@ func (l *loader) takeSnapshot(body []byte) error {
 	}
 	sp.snapshots = append(sp.snapshots, loadedSnapshot{p, l.states[len(l.states)-1].rev})
 	return nil
-}
-
-// chunkRefs adds the chunks that a record refers to to those that are known, which it does not look for again: a node may
-// be in a manifest a million times. One that is not there is damage.
-func (s *Store) chunkRefs(ctx context.Context, record []byte, known map[chunk.ID]struct{}) error {
-	var absent error
-	err := s.refs(ctx, record, func(id chunk.ID) bool {
-		if _, again := known[id]; again || absent != nil {
-			return false
-		}
-		known[id] = struct{}{}
-		there, err := s.hasSound(id)
-		if err == nil && !there {
-			err = fmt.Errorf("chunk %v is missing: %w", id, vfs.ErrCorrupt)
-		}
-		absent = err
-		return err == nil
-	})
-	if absent != nil {
-		return absent
-	}
-	return err
 }

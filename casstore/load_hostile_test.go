@@ -14,7 +14,7 @@ import (
 func hostileStream(t *testing.T, kind byte, bodies ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	out, err := newStreamWriter(&b)
+	out, err := newStreamWriter(&b, firstBackup)
 	frame := func(kind byte, body []byte) {
 		if err == nil {
 			err = out.frame(kind, body)

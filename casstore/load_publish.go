@@ -21,6 +21,9 @@ func (l *loader) publish() error {
 				return fmt.Errorf("workspace %q: %w", sp.name, err)
 			}
 		}
+		if err := l.publishMerges(&p); err != nil {
+			return err
+		}
 		if err := l.store.space.room(maxLoadChangeBytes - left.bytes); err != nil {
 			return err
 		}

@@ -17,7 +17,9 @@ type staging struct {
 	records []vfs.Record // not written yet
 	size    int
 
-	unreferred int // chunks that have been stored since records were written
+	unreferred int           // chunks that have been stored since records were written
+	loose      []chunk.Entry // these
+	standIns   int           // records that stand for such chunks
 }
 
 // begin begins a state on a base, which it closes when it ends.
@@ -94,13 +96,13 @@ func (g *staging) flush(ctx context.Context, s *Store, last bool) (vfs.Rev, erro
 		return 0, err
 	}
 	var rev vfs.Rev
-	referred := make(map[chunk.ID]struct{})
+	nodes, referred := make(map[chunk.ID]struct{}), make(map[chunk.ID]struct{})
 	err := s.edit(ctx, func(v *revision) error {
 		rev = v.rev
 		for i := range g.records {
 			r := &g.records[i]
 			if r.Kind == vfs.KeyInode && r.Value != nil {
-				if err := s.chunkRefs(ctx, r.Value, referred); err != nil {
+				if err := s.chunkRefs(ctx, r.Value, nodes, referred); err != nil {
 					return err
 				}
 			}
@@ -120,7 +122,7 @@ func (g *staging) flush(ctx context.Context, s *Store, last bool) (vfs.Rev, erro
 		return 0, err
 	}
 	s.guests.settle(referred)
-	g.records, g.size, g.unreferred = nil, 0, 0
+	g.records, g.size, g.unreferred, g.loose = nil, 0, 0, nil
 	return rev, nil
 }
 

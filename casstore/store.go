@@ -44,6 +44,9 @@ type Options struct {
 	// packSize bounds packs, for tests. Zero: the package's own size.
 	packSize int64
 
+	// loadLoose is for how many chunks a load writes stand-ins, for tests. Zero: the package's own number.
+	loadLoose int
+
 	// cacheCost bounds what is cached of each workspace, for tests. Zero: the package's own bound.
 	cacheCost int
 	// reserve is the free space that is kept, for tests. Zero: by the size of the disk.

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 var bg = context.Background()
 
 // openStore opens a store that is checked and closed when the test ends.
-func openStore(t *testing.T, dir string, o Options) *Store {
+func openStore(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	o.Create = true
 	s, err := Open(dir, o)
@@ -43,7 +43,7 @@ func openStore(t *testing.T, dir string, o Options) *Store {
 	return s
 }
 
-func checkStore(t *testing.T, s *Store) {
+func checkStore(t testing.TB, s *Store) {
 	t.Helper()
 	if _, err := s.committer.commit(bg, request{}); err != nil {
 		t.Errorf("commit: %v", err)
@@ -57,7 +57,7 @@ func checkStore(t *testing.T, s *Store) {
 	}
 }
 
-func openWorkspace(t *testing.T, s *Store, name string) *Workspace {
+func openWorkspace(t testing.TB, s *Store, name string) *Workspace {
 	t.Helper()
 	if _, err := s.find(name); isNoWorkspace(err) {
 		if _, err := s.CreateWorkspace(bg, name); err != nil {

@@ -22,7 +22,7 @@ func openView(t *testing.T, s *Store, workspace, when string) *View {
 	return v
 }
 
-func makeFile(t *testing.T, w vfs.Tree, name, content string) vfs.Ino {
+func makeFile(t testing.TB, w vfs.Tree, name, content string) vfs.Ino {
 	t.Helper()
 	a, err := w.Create(bg, vfs.RootIno, name, vfs.NewNode{Mode: 0o644})
 	if err == nil {
@@ -56,7 +56,7 @@ func commitTree(t *testing.T, w *Workspace) vfs.Rev {
 	return rev
 }
 
-func takeSnapshot(t *testing.T, s *Store, workspace, name string) Snapshot {
+func takeSnapshot(t testing.TB, s *Store, workspace, name string) Snapshot {
 	t.Helper()
 	sn, err := s.CreateSnapshot(bg, workspace, name, "")
 	if err != nil {

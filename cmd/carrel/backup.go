@@ -15,11 +15,11 @@ func (p *program) backupCommand() *cli.Command {
 		Name:      "backup",
 		Usage:     "write workspaces to stdout, to be loaded elsewhere",
 		ArgsUsage: "[WORKSPACE...] > FILE",
-		Description: "Writes all workspaces, or those named, with their snapshots, all as they are at one moment, also while they\n" +
-			"are mounted and written to. What forks have in common is there once. With --since it writes only what has changed\n" +
-			"since then, which can be loaded where the backup before was. 'carrel load' reads the stream. Replicas of other\n" +
-			"stores are left out; atimes, quotas, lists of conflicts and history are too, and so are snapshots of workspaces of\n" +
-			"which only the changes are written.",
+		Description: "Writes all workspaces, or those named, with their snapshots and conflicts, and what was merged between them, all as\n" +
+			"they are at one moment, also while they are mounted and written to. What forks have in common is there once. With\n" +
+			"--since it writes only what has changed since then, which can be loaded where the backup before was. 'carrel load'\n" +
+			"reads the stream. Replicas of other stores are left out; atimes, quotas and history are too, and so are snapshots\n" +
+			"and conflicts of workspaces of which only the changes are written.",
 		Flags: []cli.Flag{
 			storeFlag(),
 			&cli.StringFlag{
