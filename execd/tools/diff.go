@@ -114,8 +114,12 @@ func (c *comparison) run(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
-	c.result.NextAfter, err = t.run(ctx, c.match.start, start, c.args.After)
+	after, err := parsePlace(c.args.After)
+	if err != nil {
+		return err
+	}
+	next, err := t.run(ctx, c.match.start, start, after)
+	c.result.NextAfter = shownPlace(next)
 	return err
 }
 

@@ -33,33 +33,52 @@ var usualExcludes = []string{".git", "node_modules"}
 
 // Find lists the paths below a directory that match.
 func (s *Set) Find(ctx context.Context, a FindArgs) (*FindResult, error) {
-	limit, err := within(a.Limit, DefaultEntries, MaxEntries)
+	found, next, err := s.Locate(ctx, a)
 	if err != nil {
 		return nil, err
 	}
+	result := &FindResult{Paths: make([]string, len(found)), NextAfter: next}
+	for i, f := range found {
+		if f.Type == vfs.TypeDir {
+			f.Path += "/"
+		}
+		result.Paths[i] = readable(f.Path)
+	}
+	return result, nil
+}
+
+// Found is a path that was found.
+type Found struct {
+	Path string // its bytes as they are
+	Type vfs.Type
+}
+
+// Locate is Find for programs, which want paths as they are. next is to be given back in FindArgs.After; it is empty at the end.
+func (s *Set) Locate(ctx context.Context, a FindArgs) (found []Found, next string, err error) {
+	limit, err := within(a.Limit, DefaultEntries, MaxEntries)
+	if err != nil {
+		return nil, "", err
+	}
 	match, err := newMatcher(a.Path, a.Glob, a.Exclude)
 	if err != nil {
-		return nil, fmt.Errorf("find: %w", err)
+		return nil, "", fmt.Errorf("find: %w", err)
 	}
-	result, size := &FindResult{Paths: []string{}}, 0
-	result.NextAfter, err = s.tour(ctx, match, a.After, func(p string, d vfs.Dirent) error {
+	size := 0
+	next, err = s.tour(ctx, match, a.After, func(p string, d vfs.Dirent) error {
 		if a.Type != "" && a.Type != typeName(d.Type) {
 			return nil
 		}
-		if len(result.Paths) == limit || size+len(p) > MaxFound {
+		if len(found) == limit || size+len(p) > MaxFound {
 			return errFull
 		}
 		size += len(p)
-		if d.Type == vfs.TypeDir {
-			p += "/"
-		}
-		result.Paths = append(result.Paths, readable(p))
+		found = append(found, Found{p, d.Type})
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find in %q: %w", match.start, err)
+		return nil, "", fmt.Errorf("find in %q: %w", match.start, err)
 	}
-	return result, nil
+	return found, next, nil
 }
 
 // matcher says which paths are meant.
@@ -103,7 +122,11 @@ func (m *matcher) match(p string) bool {
 
 // tour visits what matches below the matcher's start.
 func (s *Set) tour(ctx context.Context, m *matcher, after string, visit func(p string, d vfs.Dirent) error) (string, error) {
-	line, after := splitPlace(after)
+	place, err := parsePlace(after)
+	if err != nil {
+		return "", err
+	}
+	line, last := splitPlace(place)
 	start, err := s.dirent(ctx, m.start)
 	if err != nil {
 		return "", err
@@ -119,7 +142,8 @@ func (s *Set) tour(ctx context.Context, m *matcher, after string, visit func(p s
 	if start.Type != vfs.TypeDir {
 		return "", visit(m.start, start)
 	}
-	return t.run(ctx, m.start, node{&start}, after)
+	next, err := t.run(ctx, m.start, node{&start}, last)
+	return shownPlace(next), err
 }
 
 func (s *Set) dirent(ctx context.Context, p string) (vfs.Dirent, error) {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -31,6 +29,7 @@ type GrepArgs struct {
 // Match is a line that matches, or one around it.
 type Match struct {
 	Path    string `json:"path"`
+	RawPath string `json:"-"` // its bytes as they are, for programs
 	Line    int    `json:"line,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Context bool   `json:"context,omitempty"` // it does not match itself
@@ -54,7 +53,11 @@ func (s *Set) Grep(ctx context.Context, a GrepArgs) (*GrepResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grep: %w", err)
 	}
-	line, file := splitPlace(a.After)
+	place, err := parsePlace(a.After)
+	if err != nil {
+		return nil, fmt.Errorf("grep: %w", err)
+	}
+	line, file := splitPlace(place)
 	next, err := s.tour(ctx, match, a.After, func(p string, d vfs.Dirent) error {
 		if d.Type != vfs.TypeRegular {
 			return nil
@@ -73,15 +76,6 @@ func (s *Set) Grep(ctx context.Context, a GrepArgs) (*GrepResult, error) {
 	}
 	g.result.NextAfter = next
 	return &g.result, nil
-}
-
-// A place to go on from is "LINE:PATH" within a file, or the path of the last file that was done.
-func splitPlace(after string) (line int, path string) {
-	number, path, ok := strings.Cut(after, ":")
-	if n, err := strconv.Atoi(number); ok && err == nil && strings.HasPrefix(path, "/") {
-		return n, path
-	}
-	return 0, after
 }
 
 // search is one call of Grep.
@@ -196,13 +190,13 @@ func (g *search) look(line []byte) (done bool, err error) {
 		return false, nil
 	case g.matches == g.limit || g.size > MaxFound:
 		if g.number > 1 {
-			g.stopped = fmt.Sprintf("%d:%s", g.number-1, g.path)
+			g.stopped = shownPlace(fmt.Sprintf("%d:%s", g.number-1, g.path))
 		}
 		return true, errFull
 	}
 	g.matches++
 	if g.args.Files {
-		g.add(Match{Path: readable(g.path)})
+		g.add(Match{Path: readable(g.path), RawPath: g.path})
 		return true, nil
 	}
 	for _, m := range g.before {
@@ -225,7 +219,7 @@ func (g *search) remember(line []byte) {
 
 // match shows a line, at most MaxLine bytes around where it matches.
 func (g *search) match(line []byte, at []int) Match {
-	m := Match{Path: readable(g.path), Line: g.number, Context: at == nil, Cut: len(line) > MaxLine}
+	m := Match{Path: readable(g.path), RawPath: g.path, Line: g.number, Context: at == nil, Cut: len(line) > MaxLine}
 	if m.Cut && at != nil && at[1] > MaxLine {
 		line = line[max(0, min(at[0], at[1]-MaxLine/2)-MaxLine/4):]
 	}

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // ListArgs says what is to be listed.
 type ListArgs struct {
 	Path  string `json:"path,omitempty" jsonschema:"a directory; the root when left out"`
-	After string `json:"after,omitempty" jsonschema:"go on after this name: next_after of the call before"`
+	After string `json:"after,omitempty" jsonschema:"go on: next_after of the call before"`
 	Limit int    `json:"limit,omitempty" jsonschema:"how many entries at most, 200 when left out"`
 }
 
@@ -37,39 +36,53 @@ type ListResult struct {
 
 // List lists a directory. It holds memory for the entries that it returns, however many there are.
 func (s *Set) List(ctx context.Context, a ListArgs) (*ListResult, error) {
-	limit, err := within(a.Limit, DefaultEntries, MaxEntries)
+	dirents, next, err := s.Dirents(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	if a.Path == "" {
-		a.Path = "/"
-	}
-	dir, err := s.FS.Stat(ctx, a.Path)
-	if err != nil {
-		return nil, err
-	}
-	if dir.Type != vfs.TypeDir {
-		return nil, fmt.Errorf("ls %q: it is a %s: %w", a.Path, typeName(dir.Type), vfs.ErrNotDir)
-	}
-	names, more, err := s.smallest(ctx, dir.Ino, a.After, limit)
-	if err != nil {
-		return nil, fmt.Errorf("ls %q: %w", a.Path, err)
-	}
-	result := &ListResult{Path: clean(a.Path), Entries: []Entry{}}
-	for _, d := range names {
+	result := &ListResult{Path: clean(a.Path), Entries: []Entry{}, NextAfter: next}
+	for _, d := range dirents {
 		e, err := s.entry(ctx, d)
-		if errors.Is(err, vfs.ErrStale) || errors.Is(err, vfs.ErrNotExist) {
-			continue // it went meanwhile
+		if gone(err) {
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("ls %q: %w", a.Path, err)
 		}
 		result.Entries = append(result.Entries, e)
 	}
-	if more {
-		result.NextAfter = names[len(names)-1].Name
-	}
 	return result, nil
+}
+
+// Dirents is List for programs, which want names as they are. next is to be given back in ListArgs.After; it is empty at the
+// end.
+func (s *Set) Dirents(ctx context.Context, a ListArgs) (dirents []vfs.Dirent, next string, err error) {
+	limit, err := within(a.Limit, DefaultEntries, MaxEntries)
+	if err != nil {
+		return nil, "", err
+	}
+	after, err := parsePlace(a.After)
+	if err != nil {
+		return nil, "", fmt.Errorf("ls %q: %w", a.Path, err)
+	}
+	if a.Path == "" {
+		a.Path = "/"
+	}
+	dir, err := s.FS.Stat(ctx, a.Path)
+	if err != nil {
+		return nil, "", err
+	}
+	if dir.Type != vfs.TypeDir {
+		return nil, "", fmt.Errorf("ls %q: it is a %s: %w", a.Path, typeName(dir.Type), vfs.ErrNotDir)
+	}
+	dirents, more, err := s.smallest(ctx, dir.Ino, after, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("ls %q: %w", a.Path, err)
+	}
+	if more {
+		next = shownPlace(dirents[len(dirents)-1].Name)
+	}
+	return dirents, next, nil
 }
 
 // smallest returns the first entries of a directory after a name. A directory is listed in another order, so all of it

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/tools"
@@ -191,4 +192,60 @@ func TestGrepBounds(t *testing.T) {
 	if len(lines) != 2000 {
 		t.Errorf("%d lines, want 2000", len(lines))
 	}
+}
+
+// Names of any bytes do not end a listing that comes in pages: a place to go on from is text all the same.
+func TestPlacesOfBytes(t *testing.T) {
+	d := newDesk(t)
+	names := []string{"=", "=a", "\xfe", "\xff\xfe", "é"}
+	for _, name := range names {
+		d.put("/d/"+name, "x\nx\n")
+	}
+	slices.Sort(names)
+	for what, page := range map[string]func(after string) (paths []string, next string, err error){
+		"ls": func(after string) (paths []string, next string, err error) {
+			list, next, err := d.Dirents(t.Context(), tools.ListArgs{Path: "/d", Limit: 1, After: after})
+			for _, e := range list {
+				paths = append(paths, "/d/"+e.Name)
+			}
+			return paths, next, err
+		},
+		"find": func(after string) (paths []string, next string, err error) {
+			found, next, err := d.Locate(t.Context(), tools.FindArgs{Path: "/d", Limit: 1, After: after})
+			for _, f := range found {
+				paths = append(paths, f.Path)
+			}
+			return paths, next, err
+		},
+		"grep": func(after string) (paths []string, next string, err error) {
+			r, err := d.Grep(t.Context(), tools.GrepArgs{Pattern: "x", Limit: 1, After: after})
+			d.ok(err)
+			for _, m := range r.Matches {
+				paths = append(paths, m.RawPath)
+			}
+			return paths, r.NextAfter, err
+		},
+	} {
+		var got []string
+		for after := ""; ; {
+			paths, next, err := page(after)
+			d.ok(err)
+			got = append(got, paths...)
+			if after = next; after == "" {
+				break
+			}
+			if !utf8.ValidString(after) {
+				t.Fatalf("%s goes on after %q", what, after)
+			}
+		}
+		got = slices.Compact(got) // grep comes to each file twice, once for each line
+		for i, name := range names {
+			if i >= len(got) || got[i] != "/d/"+name {
+				t.Errorf("%s: %q, want %q", what, got, names)
+				break
+			}
+		}
+	}
+	_, err := d.Find(t.Context(), tools.FindArgs{After: "=!"})
+	wantErr(t, "place", err, vfs.ErrInvalid)
 }
