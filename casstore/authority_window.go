@@ -184,6 +184,9 @@ func (v *revision) publish() {
 	if v.format > 0 {
 		s.format = v.format
 	}
+	if v.snapshots {
+		s.snapshotsChanged()
+	}
 	if v.start > 0 {
 		s.reading.start = v.start
 	}

@@ -271,6 +271,8 @@ type revision struct {
 	admitted bool     // there is room for it
 	forced   bool     // it is made for the index, also when nothing else is in it
 
+	snapshots bool // it makes or removes some
+
 	kind     RevisionKind
 	of       workspaceID    // that it is about, when it changes none of its records
 	loaded   []revisionPart // of workspaces that were loaded

@@ -32,7 +32,7 @@ func (l *loader) publish() error {
 		}
 		l.store.seen(l.lastIno)
 		v.kvs, v.forked, v.pins = append(v.kvs, p.kvs...), append(v.forked, p.forked...), append(v.pins, p.pins...)
-		v.kind, v.loaded, v.forced = RevisionLoad, p.loaded, true
+		v.kind, v.loaded, v.forced, v.snapshots = RevisionLoad, p.loaded, true, true
 		l.report.Rev = v.rev
 		return nil
 	})

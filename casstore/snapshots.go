@@ -31,6 +31,10 @@ func (r snapshotRecord) encode() []byte {
 	return append(b, r.message...)
 }
 
+func (r snapshotRecord) named(name string) Snapshot {
+	return Snapshot{Name: name, Rev: r.rev, Created: r.created, Message: r.message}
+}
+
 func decodeSnapshot(b []byte) (r snapshotRecord, err error) {
 	rev, rest, err := cutUvarint(b)
 	var created uint64
@@ -72,7 +76,7 @@ func (s *Store) snapshotsOf(ws workspaceID) (list []Snapshot, err error) {
 	r := s.reader()
 	defer r.Close()
 	err = r.snapshots(keyOfSnapshot(ws, ""), func(sn storedSnapshot) error {
-		list = append(list, Snapshot{Name: sn.name, Rev: sn.rev, Created: sn.created, Message: sn.message})
+		list = append(list, sn.named(sn.name))
 		return nil
 	})
 	slices.SortStableFunc(list, func(a, b Snapshot) int {
@@ -118,7 +122,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, workspace, name, message str
 			sn = Snapshot{Name: name, Rev: v.pinWorkspace(ws), Created: s.now(), Message: message}
 			rec := snapshotRecord{rev: sn.Rev, created: sn.Created, message: message}
 			v.kvs = append(v.kvs, kv{key: keyOfSnapshot(ws, name), value: rec.encode()})
-			v.kind, v.of = RevisionSnapshot, ws
+			v.kind, v.of, v.snapshots = RevisionSnapshot, ws, true
 			return nil
 		})
 	}
@@ -145,23 +149,25 @@ func (s *Store) whole(ctx context.Context, workspace string, edit func(*revision
 
 // RemoveSnapshot forgets a snapshot. What only it has shown is garbage then. ErrNoWorkspace, ErrNoRevision.
 func (s *Store) RemoveSnapshot(ctx context.Context, workspace, name string) error {
+	var ws workspaceID
 	err := s.edit(ctx, func(v *revision) error {
 		info, err := s.find(workspace)
 		if err != nil {
 			return err
 		}
-		ws := workspaceID(info.ID)
+		ws = workspaceID(info.ID)
 		sn, err := s.snapshot(ws, name)
 		if err != nil {
 			return err
 		}
 		v.pins = append(v.pins, pin{ws, sn.rev, -1})
-		v.kvs = append(v.kvs, kv{key: keyOfSnapshot(ws, name)})
+		v.kvs, v.snapshots = append(v.kvs, kv{key: keyOfSnapshot(ws, name)}), true
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("remove snapshot %q of workspace %q: %w", name, workspace, err)
 	}
+	s.endViews(ws, name)
 	s.space.deleted(1)
 	return nil
 }
@@ -173,6 +179,7 @@ func (v *revision) dropSnapshots(ws workspaceID) error {
 		v.pins = append(v.pins, pin{ws, sn.Rev, -1})
 		v.kvs = append(v.kvs, kv{key: keyOfSnapshot(ws, sn.Name)})
 	}
+	v.snapshots = v.snapshots || len(list) > 0
 	return err
 }
 

@@ -75,6 +75,8 @@ type Store struct {
 	committer *committer
 	collector *collector
 
+	snapshotsAt atomic.Int64 // when the set of snapshots changed last (Past.Changed)
+
 	headRev  atomic.Uint64
 	inos     atomic.Uint64 // the next inode's number
 	nextWS   atomic.Uint64
@@ -124,6 +126,7 @@ func open(dir string, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.snapshotsChanged()
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.letGo())
 	}

@@ -16,13 +16,14 @@ import (
 // A revision shows of each file what its record does: a file that was in the middle of a bulk write as it was flushed last,
 // and one that was fsynced a little at a time as it was at the last periodic commit. Snapshots and forks have everything.
 type View struct {
-	store *Store
-	held  held
+	store    *Store
+	held     held
+	snapshot string // with which it ends, or empty
 
 	manifests manifestCache
 
-	mu     sync.RWMutex // held for reading while a call runs
-	closed bool
+	mu    sync.RWMutex // held for reading while a call runs
+	ended error        // what calls give once it is closed, else nil
 }
 
 var _ vfs.Tree = (*View)(nil)
@@ -42,9 +43,15 @@ func (s *Store) openView(workspace, when string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{store: s, held: h}
+	return s.viewOf(h, "")
+}
+
+// viewOf returns a view of what is held, and lets go of it when there is an error. The view ends with the snapshot of a name, if
+// there is one.
+func (s *Store) viewOf(h held, snapshot string) (*View, error) {
+	v := &View{store: s, held: h, snapshot: snapshot}
 	r := s.readerAt(h.rev)
-	err = r.get(keyOfWorkspace(h.ws), func([]byte) error { return nil })
+	err := r.get(keyOfWorkspace(h.ws), func([]byte) error { return nil })
 	r.Close()
 	if errors.Is(err, vfs.ErrNotExist) {
 		err = s.kept(h)
@@ -102,17 +109,22 @@ func (v *View) Rev() vfs.Rev { return v.held.rev }
 
 // Close waits for calls that are under way, and lets go of the revision.
 func (v *View) Close() error {
+	v.end(vfs.ErrClosed)
+	return nil
+}
+
+// end is Close with the error that calls are to give from then on.
+func (v *View) end(why error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.closed {
-		return nil
+	if v.ended != nil {
+		return
 	}
-	v.closed = true
+	v.ended = why
 	v.store.letGoOf(v.held)
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()
 	delete(v.store.views, v)
-	return nil
 }
 
 // call runs an operation on a reader of the revision.
@@ -120,8 +132,8 @@ func (v *View) call(ctx context.Context, op func(*reader) error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	switch {
-	case v.closed:
-		return vfs.ErrClosed
+	case v.ended != nil:
+		return v.ended
 	case ctx.Err() != nil:
 		return vfs.ErrInterrupted
 	}

@@ -173,6 +173,7 @@ func (s *Store) RemoveWorkspace(ctx context.Context, name string) error {
 		s.unlock(id)
 	}
 	if err == nil {
+		s.endViews(id, "")
 		err = s.purge(ctx, id)
 	}
 	if err != nil {

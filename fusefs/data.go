@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"math"
 	"syscall"
 
@@ -25,7 +26,18 @@ func (w *worker) read(r *fuse.ReadRequest) error {
 //
 // When a write is to be durable (O_SYNC, O_DSYNC, RWF_DSYNC) the kernel sends an FSYNC after it, but not for a file
 // that goes past its cache; there the write itself must be.
+//
+// What a process has written into a shared mapping the kernel writes back later, and keeps as the file's when that fails. In a
+// file that cannot be written at all it must forget it: others read the same pages.
 func (w *worker) write(r *fuse.WriteRequest) error {
+	err := w.writeAll(r)
+	if r.Flags&fuse.WriteCache != 0 && errors.Is(err, vfs.ErrReadOnly) {
+		w.srv.notes.data(vfs.Ino(r.Node))
+	}
+	return err
+}
+
+func (w *worker) writeAll(r *fuse.WriteRequest) error {
 	if r.Offset < 0 {
 		return syscall.EINVAL
 	}

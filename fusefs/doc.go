@@ -10,7 +10,8 @@
 //
 // Node ids are inode numbers, and there are no handles. The kernel checks permissions (default_permissions), keeps
 // locks, and keeps names, missing names, attributes, symlinks, listings and pages until it is told otherwise. ENOSYS on
-// OPEN, OPENDIR, FLUSH and the like ends these for good. What is left of
+// OPEN, OPENDIR, FLUSH and the like ends these for good. Of a directory that the tree calls volatile ([vfs.Volatile]) it
+// keeps no names and no attributes, and a listing as long as the times are the same. What is left of
 //
 //	creating, writing and closing a small file   LOOKUP, GETATTR of the directory, CREATE, WRITE; a RELEASE, for which
 //	                                             nobody waits, until the first file has been opened otherwise

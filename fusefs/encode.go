@@ -66,9 +66,10 @@ func appendAttr(b []byte, a *vfs.Attr) []byte {
 	return order.AppendUint32(b, 0) // flags
 }
 
-// appendAttrOut appends a fuse_attr_out, which answers GETATTR and SETATTR.
-func appendAttrOut(b []byte, a *vfs.Attr) []byte {
-	b = order.AppendUint64(b, uint64(cacheTTL/time.Second))
+// appendAttrOut appends a fuse_attr_out, which answers GETATTR and SETATTR. The kernel may keep it for a time of whole
+// seconds.
+func appendAttrOut(b []byte, a *vfs.Attr, keep time.Duration) []byte {
+	b = order.AppendUint64(b, uint64(keep/time.Second))
 	b = order.AppendUint64(b, 0) // nanoseconds, padding
 	return appendAttr(b, a)
 }
@@ -77,12 +78,13 @@ func appendAttrOut(b []byte, a *vfs.Attr) []byte {
 const entryOutSize = 128
 
 // appendEntryOut appends a fuse_entry_out, which answers whatever makes or finds a name. Node ids are inode numbers;
-// these are never used twice, so the generation is constant. Inode 0 says that the name is missing and stays so.
-func appendEntryOut(b []byte, a *vfs.Attr) []byte {
+// these are never used twice, so the generation is constant. Inode 0 says that the name is missing and stays so. The kernel
+// may keep the name and the attributes for times of whole seconds.
+func appendEntryOut(b []byte, a *vfs.Attr, keepName, keepAttr time.Duration) []byte {
 	b = order.AppendUint64(b, uint64(a.Ino))
 	b = order.AppendUint64(b, 0) // generation
-	b = order.AppendUint64(b, uint64(cacheTTL/time.Second))
-	b = order.AppendUint64(b, uint64(cacheTTL/time.Second))
+	b = order.AppendUint64(b, uint64(keepName/time.Second))
+	b = order.AppendUint64(b, uint64(keepAttr/time.Second))
 	b = order.AppendUint64(b, 0) // both nanoseconds
 	return appendAttr(b, a)
 }

@@ -87,14 +87,14 @@ var sampleFields = []field{
 
 func TestEncode(t *testing.T) {
 	ttl := uint64(cacheTTL.Seconds())
-	b := appendAttrOut(nil, &sample)
+	b := appendAttrOut(nil, &sample, cacheTTL)
 	if len(b) != 104 {
 		t.Errorf("fuse_attr_out has %d bytes", len(b))
 	}
 	checkFields(t, b, 0, []field{{"attr_valid", 0, 8, ttl}, {"attr_valid_nsec", 8, 4, 0}})
 	checkFields(t, b, 16, sampleFields)
 
-	b = appendEntryOut(nil, &sample)
+	b = appendEntryOut(nil, &sample, cacheTTL, cacheTTL)
 	if len(b) != entryOutSize {
 		t.Errorf("fuse_entry_out has %d bytes", len(b))
 	}
@@ -130,7 +130,7 @@ func TestEncode(t *testing.T) {
 // TestEncodeAllocates: a reply is built in memory that is there.
 func TestEncodeAllocates(t *testing.T) {
 	b := make([]byte, 0, 256)
-	if n := testing.AllocsPerRun(100, func() { b = appendEntryOut(b[:0], &sample) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { b = appendEntryOut(b[:0], &sample, cacheTTL, cacheTTL) }); n != 0 {
 		t.Errorf("an entry takes %v allocations", n)
 	}
 	d := vfs.Dirent{Name: "some-name.go", Ino: 7, Type: vfs.TypeRegular, Offset: 16}
@@ -143,7 +143,7 @@ func BenchmarkEncodeEntry(b *testing.B) {
 	out := make([]byte, 0, 256)
 	b.ReportAllocs()
 	for b.Loop() {
-		out = appendEntryOut(out[:0], &sample)
+		out = appendEntryOut(out[:0], &sample, cacheTTL, cacheTTL)
 	}
 }
 

@@ -164,6 +164,11 @@ func (t *tap) Watch(skip any, f func(vfs.Change)) (stop func()) {
 	})
 }
 
+func (t *tap) Volatile(ino vfs.Ino) bool {
+	v, ok := t.Tree.(vfs.Volatile)
+	return ok && v.Volatile(ino)
+}
+
 // settle returns when the kernel has dropped what is stale by the changes before: changes are heard of in their order,
 // so it makes one more and waits for it.
 func (m *mounted) settle(t *testing.T) {

@@ -55,18 +55,19 @@ func (e *MountError) Unwrap() error { return e.Err }
 // Server is a tree that is mounted. It is a comparable value: changes that come from the mount carry the *Server as
 // their origin.
 type Server struct {
-	tree   vfs.Tree
-	dir    string // absolute, no symlinks
-	log    *slog.Logger
-	errors errorLog
-	conn   *fuse.Conn
-	wire   wire
-	holds  *holds
-	notes  *notifier
-	loop   loop
-	habits habits
-	awake  *awake
-	done   chan struct{} // closed when the mount has ended and everything is given back
+	tree     vfs.Tree
+	volatile func(vfs.Ino) bool // vfs.Volatile of the tree, or nil
+	dir      string             // absolute, no symlinks
+	log      *slog.Logger
+	errors   errorLog
+	conn     *fuse.Conn
+	wire     wire
+	holds    *holds
+	notes    *notifier
+	loop     loop
+	habits   habits
+	awake    *awake
+	done     chan struct{} // closed when the mount has ended and everything is given back
 
 	requests     atomic.Uint64
 	grace, drain time.Duration // unmountGrace and drainGrace
@@ -109,6 +110,9 @@ func Mount(dir string, tree vfs.Tree, o Options) (*Server, error) {
 
 func newServer(conn *fuse.Conn, dir string, tree vfs.Tree, log *slog.Logger) *Server {
 	s := &Server{tree: tree, dir: dir, log: log, conn: conn, holds: newHolds(tree), done: make(chan struct{})}
+	if v, ok := tree.(vfs.Volatile); ok {
+		s.volatile = v.Volatile
+	}
 	s.grace, s.drain = unmountGrace, drainGrace
 	s.errors.log = log
 	s.wire = wire{Conn: conn, fd: rawLayout.device(conn)}
@@ -152,6 +156,14 @@ func (s *Server) Requests() uint64 { return s.requests.Load() }
 // Flush returns when the kernel has dropped whatever is stale by the changes that the tree has reported before the
 // call; it is a mount's part in a barrier. It must not be called while holding a lock that the tree needs.
 func (s *Server) Flush(ctx context.Context) error { return s.notes.flush(ctx) }
+
+// keep returns for how long the kernel may keep the names in a directory, and the attributes of an inode.
+func (s *Server) keep(ino vfs.Ino) time.Duration {
+	if s.volatile != nil && s.volatile(ino) {
+		return 0
+	}
+	return cacheTTL
+}
 
 // errno returns what the process sees of err, and logs an error whose text it would lose.
 func (s *Server) errno(req fuse.Request, err error) syscall.Errno {

@@ -15,19 +15,20 @@ import (
 func (w *worker) lookup(r *fuse.LookupRequest) error {
 	switch r.Name {
 	case ".":
-		return w.entry(w.srv.tree.Stat(w.call, vfs.Ino(r.Node)))
+		a, err := w.srv.tree.Stat(w.call, vfs.Ino(r.Node))
+		return w.entry(a.Ino, a, err)
 	case "..":
 		return w.parent(vfs.Ino(r.Node))
 	}
 	a, err := w.srv.tree.Lookup(w.call, vfs.Ino(r.Node), r.Name)
 	if errors.Is(err, vfs.ErrNotExist) {
-		w.out = appendEntryOut(w.out, &vfs.Attr{})
+		w.out = appendEntryOut(w.out, &vfs.Attr{}, w.srv.keep(vfs.Ino(r.Node)), 0)
 		return nil
 	}
 	if err == nil && a.Type != vfs.TypeDir {
 		w.srv.habits.lookup(vfs.Ino(r.Node))
 	}
-	return w.entry(a, err)
+	return w.entry(vfs.Ino(r.Node), a, err)
 }
 
 func (w *worker) parent(dir vfs.Ino) error {
@@ -38,7 +39,8 @@ func (w *worker) parent(dir vfs.Ino) error {
 	case a.Parent == 0:
 		return syscall.ESTALE // not a directory, or one that was removed
 	}
-	return w.entry(w.srv.tree.Stat(w.call, a.Parent))
+	up, err := w.srv.tree.Stat(w.call, a.Parent)
+	return w.entry(dir, up, err)
 }
 
 // What an open file is like (FOPEN_ of <linux/fuse.h>).

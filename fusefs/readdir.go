@@ -93,6 +93,6 @@ func (w *worker) direntPlus(d vfs.Dirent, room int) bool {
 			}
 		}
 	}
-	w.out = appendDirent(appendEntryOut(w.out, &a), d)
+	w.out = appendDirent(appendEntryOut(w.out, &a, cacheTTL, w.srv.keep(a.Ino)), d)
 	return true
 }

@@ -55,7 +55,7 @@ func (w *worker) readdirPlus(h *fuse.Header, body []byte) error {
 		return syscall.EIO
 	}
 	off, size := order.Uint64(body[8:]), order.Uint32(body[16:])
-	if w.srv.habits.list(h.Pid, vfs.Ino(h.Node), off == 0) {
+	if w.srv.habits.list(h.Pid, vfs.Ino(h.Node), off == 0) && w.srv.keep(vfs.Ino(h.Node)) > 0 {
 		return w.list(h, off, size, w.direntPlus)
 	}
 	return w.list(h, off, size, w.direntBare)

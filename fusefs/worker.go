@@ -57,8 +57,8 @@ func (w *worker) room(h *fuse.Header, n int) []byte {
 // use makes the first n bytes of room the reply.
 func (w *worker) use(n int) { w.out = w.out[:outHeaderSize+n] }
 
-// entry makes a the reply of a request that finds or makes a name.
-func (w *worker) entry(a vfs.Attr, err error) error {
+// entry makes a the reply of a request that finds or makes a name in a directory.
+func (w *worker) entry(dir vfs.Ino, a vfs.Attr, err error) error {
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (w *worker) entry(a vfs.Attr, err error) error {
 	if a, err = w.show(a); err != nil {
 		return err
 	}
-	w.out = appendEntryOut(w.out, &a)
+	w.out = appendEntryOut(w.out, &a, w.srv.keep(dir), w.srv.keep(a.Ino))
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (w *worker) named(dir vfs.Ino, err error) error {
 
 // made is named and entry.
 func (w *worker) made(dir vfs.Ino, a vfs.Attr, err error) error {
-	return w.entry(a, w.named(dir, err))
+	return w.entry(dir, a, w.named(dir, err))
 }
 
 // hold is to be called for each inode that a reply gives to the kernel, after its attributes were read. If the tree
@@ -122,7 +122,7 @@ func (w *worker) attr(a vfs.Attr, err error) error {
 	if err != nil {
 		return err
 	}
-	w.out = appendAttrOut(w.out, &a)
+	w.out = appendAttrOut(w.out, &a, w.srv.keep(a.Ino))
 	return nil
 }
 

@@ -74,6 +74,13 @@ type Status struct {
 	Compared   uint64 // how often everything was compared
 }
 
+// Known returns the authority's revision up to which the mirror has everything; it does not wait for a newer one.
+func (m *Mirror) Known(context.Context) (vfs.Rev, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pos.Rev, nil
+}
+
 // Status returns how the mirror is doing.
 func (m *Mirror) Status(ctx context.Context) (Status, error) {
 	edits, _, err := m.edits()

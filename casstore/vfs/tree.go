@@ -99,3 +99,11 @@ type Tree interface {
 	// called from f.
 	Watch(skip any, f func(Change)) (stop func())
 }
+
+// Volatile is what a tree implements besides that has directories in which names come and go without a [Change]. Whoever
+// keeps what a tree has told him must not do so with these.
+type Volatile interface {
+	// Volatile reports whether an inode is such a directory: its attributes, and which names are in it and where they lead,
+	// are to be asked for each time. What they lead to is like any other inode.
+	Volatile(ino Ino) bool
+}

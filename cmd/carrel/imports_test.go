@@ -27,6 +27,7 @@ var imports = map[string][]string{
 	"casstore/reconcile/reconciletest": {"casstore/reconcile", "casstore/vfs"},
 	"casstore":                         {"casstore/chunk", "casstore/pack", "casstore/reconcile", "casstore/vfs", "casstore/writebuf"},
 	"casstore/control":                 {"casstore", "casstore/reconcile", "casstore/vfs"},
+	"casstore/lookback":                {"casstore", "casstore/vfs"},
 	"fusefs":                           {"casstore/vfs"},
 	"syncwire":                         {"casstore/chunk", "casstore/vfs"},
 	"syncwire/wiretest":                {"casstore/chunk", "casstore/vfs"},

@@ -26,6 +26,7 @@ func (p *program) mountCommand() *cli.Command {
 			"by 'carrel umount DIR' or Ctrl-C; with --detach it returns when DIR is usable. A daemon that crashes is\n" +
 			"started again by itself. A second mount of the same store goes through the first one's daemon, and ends\n" +
 			"with it when that one is ended by Ctrl-C or SIGTERM.\n\n" +
+			"DIR/.carrel, which no listing shows, has the snapshots and the revision: .carrel/snapshots/NAME and .carrel/rev.\n\n" +
 			"With a URL as 'carrel serve' prints it, the workspace is another machine's: it is joined, as by 'carrel join'. The\n" +
 			"flags from --token-file on are for that alone.",
 		Flags: slices.Concat(mountFlags(), []cli.Flag{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
+	"github.com/carrelfs/carrel/casstore/lookback"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/fusefs"
 )
@@ -43,8 +44,9 @@ type mounted struct {
 	opened bool           // the workspace is
 	server *fusefs.Server // nil while it is being made
 	tree   control.Workspace
-	gone   chan struct{} // closed when its bytes are durable and it is off the table
-	err    error         // of its end; to be read when gone is closed
+	shown  *lookback.Tree // over tree
+	gone   chan struct{}  // closed when its bytes are durable and it is off the table
+	err    error          // of its end; to be read when gone is closed
 }
 
 func newTable(store control.Store, dir string, log *slog.Logger) *table {
@@ -104,15 +106,16 @@ func (t *table) mount(ctx context.Context, x *mounted) error {
 	if err := fusefs.CleanDead(x.Dir); err != nil {
 		return errors.Join(err, tree.Close())
 	}
-	server, err := fusefs.Mount(x.Dir, tree, fusefs.Options{
+	shown := lookback.Over(tree)
+	server, err := fusefs.Mount(x.Dir, shown, fusefs.Options{
 		Name: sourceOf(x.Workspace, t.dir), ReadOnly: x.ReadOnly, AllowOther: x.AllowOther, Doze: x.Doze,
 		Logger: t.log,
 	})
 	if err != nil {
-		return errors.Join(err, tree.Close())
+		return errors.Join(err, shown.Close(), tree.Close())
 	}
 	t.mu.Lock()
-	x.server, x.tree, t.was = server, tree, true
+	x.server, x.tree, x.shown, t.was = server, tree, shown, true
 	t.mu.Unlock()
 	t.log.Info("mounted", "workspace", x.Workspace, "dir", x.Dir)
 	return nil
@@ -152,7 +155,7 @@ func renamed(workspace, name string) string {
 
 // watch waits for the end of a mount, whoever ends it, and cleans up.
 func (t *table) watch(x *mounted) {
-	err := errors.Join(x.server.Wait(), x.tree.Close())
+	err := errors.Join(x.server.Wait(), x.shown.Close(), x.tree.Close())
 	if err != nil {
 		t.log.Error("a mount has ended", "workspace", x.Workspace, "dir", x.Dir, "err", err)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/lookback"
 	"github.com/carrelfs/carrel/fusefs"
 )
 
@@ -29,6 +30,7 @@ type cells struct {
 type cell struct {
 	dir    string
 	tree   *casstore.Workspace
+	shown  *lookback.Tree // over tree
 	server *fusefs.Server
 	uses   int
 }
@@ -72,7 +74,7 @@ func (c *cells) makeLocked(ctx context.Context, workspace string) (*cell, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &cell{tree: tree}
+	m := &cell{tree: tree, shown: lookback.Over(tree)}
 	// Never a name twice: what is still mounted, by a container that is just ending, is not mounted over.
 	for ; ; c.last++ {
 		m.dir = filepath.Join(c.dir, strconv.FormatUint(c.last, 10))
@@ -84,11 +86,11 @@ func (c *cells) makeLocked(ctx context.Context, workspace string) (*cell, error)
 	if err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
-	m.server, err = fusefs.Mount(m.dir, tree, fusefs.Options{
+	m.server, err = fusefs.Mount(m.dir, m.shown, fusefs.Options{
 		Name: "carrel", AllowOther: os.Geteuid() == 0, Logger: c.log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(m.dir), tree.Close())
+		return nil, errors.Join(err, os.Remove(m.dir), m.shown.Close(), tree.Close())
 	}
 	return m, nil
 }
@@ -103,7 +105,8 @@ func (c *cells) release(workspace string, m *cell) error {
 	if c.mounts[workspace] == m {
 		delete(c.mounts, workspace)
 	}
-	return errors.Join(m.server.Unmount(context.Background()), m.server.Wait(), m.tree.Close(), os.Remove(m.dir))
+	return errors.Join(
+		m.server.Unmount(context.Background()), m.server.Wait(), m.shown.Close(), m.tree.Close(), os.Remove(m.dir))
 }
 
 // flush returns when the kernel has forgotten what is stale in the mount of a workspace.

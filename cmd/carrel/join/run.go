@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/carrelfs/carrel/casstore/lookback"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/fusefs"
 	"github.com/carrelfs/carrel/mirror"
@@ -138,8 +139,11 @@ func (s *session) serve(ctx context.Context) error {
 	if err := fusefs.CleanDead(c.Dir); err != nil {
 		return err
 	}
+	tree := s.mirror.Tree()
+	shown := lookback.New(tree, lookback.PastOf(tree, s.mirror.Known))
+	defer shown.Close() // nothing is open: a mirror has no snapshots
 	var err error
-	s.server, err = fusefs.Mount(c.Dir, s.mirror.Tree(), fusefs.Options{
+	s.server, err = fusefs.Mount(c.Dir, shown, fusefs.Options{
 		Name: c.Workspace + "@" + c.State, ReadOnly: c.ReadOnly, AllowOther: c.AllowOther, Logger: c.Log,
 	})
 	if err != nil {
