@@ -36,6 +36,7 @@ type Cache struct {
 	owned sync.WaitGroup // keep
 	wake  chan struct{}  // something is to be swept
 	stop  chan struct{}  // closed by Close
+	end   sync.Once      // closes stop
 }
 
 // Image is one that was unpacked. It stays where it is until Release.
@@ -61,9 +62,9 @@ func Open(config Config) *Cache {
 	return c
 }
 
-// Close returns when nothing of the cache does anything any more. What was unpacked stays.
+// Close returns when nothing of the cache does anything any more. What was unpacked stays. It may be called often.
 func (c *Cache) Close() error {
-	close(c.stop)
+	c.end.Do(func() { close(c.stop) })
 	c.owned.Wait()
 	return nil
 }

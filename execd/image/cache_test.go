@@ -322,3 +322,13 @@ func asNobody(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A daemon closes what it has on every way out.
+func TestCloseTwice(t *testing.T) {
+	c := Open(Config{Dir: t.TempDir()})
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
