@@ -28,32 +28,64 @@ type format struct {
 	name   string
 	suffix string
 	magic  string
-	reader func(io.Reader) (io.ReadCloser, error)
-	writer func(io.Writer, int) (io.WriteCloser, error)
+	says   *phrases
+
+	// take counts memory against the script's bound.
+	reader func(r io.Reader, take func(int64) error) (io.ReadCloser, error)
+	writer func(w io.Writer, level int, take func(int64) error) (io.WriteCloser, error) // nil for what only decompresses
+}
+
+// phrases are a compressor's words.
+type phrases struct {
+	exists, suffixed, directory, unknown string // of a file; suffixed of its suffix too
+	foreign, truncated, corrupt          string // of a stream
+	stdin                                string // the name of standard input
+}
+
+var gzipPhrases = phrases{
+	exists:    "%s already exists;\tnot overwritten",
+	suffixed:  "%s already has %s suffix -- unchanged",
+	directory: "%s is a directory -- ignored",
+	unknown:   "%s: unknown suffix -- ignored",
+	foreign:   "not in gzip format",
+	truncated: "unexpected end of file",
+	corrupt:   "invalid compressed data--crc error",
+	stdin:     "stdin",
 }
 
 var (
-	gzipFormat = &format{"gzip", ".gz", "\x1f\x8b", func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) },
-		func(w io.Writer, level int) (io.WriteCloser, error) {
+	gzipFormat = &format{
+		name: "gzip", suffix: ".gz", magic: "\x1f\x8b", says: &gzipPhrases,
+		reader: func(r io.Reader, _ func(int64) error) (io.ReadCloser, error) { return gzip.NewReader(r) },
+		writer: func(w io.Writer, level int, _ func(int64) error) (io.WriteCloser, error) {
 			if level == 0 {
 				level = 6
 			}
 			return gzip.NewWriterLevel(w, min(level, 9))
-		}}
-	zstdFormat = &format{"zstd", ".zst", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.ReadCloser, error) {
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
-	}, func(w io.Writer, level int) (io.WriteCloser, error) {
-		if level == 0 {
-			level = 3
-		}
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
-	}}
-	bzip2Format = &format{"bzip2", ".bz2", "BZh", func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(bzip2.NewReader(r)), nil },
-		nil}
+		},
+	}
+	zstdFormat = &format{
+		name: "zstd", suffix: ".zst", magic: "\x28\xb5\x2f\xfd", says: &gzipPhrases,
+		reader: func(r io.Reader, _ func(int64) error) (io.ReadCloser, error) {
+			d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+			if err != nil {
+				return nil, err
+			}
+			return d.IOReadCloser(), nil
+		},
+		writer: func(w io.Writer, level int, _ func(int64) error) (io.WriteCloser, error) {
+			if level == 0 {
+				level = 3
+			}
+			return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
+		},
+	}
+	bzip2Format = &format{
+		name: "bzip2", suffix: ".bz2", magic: "BZh", says: &gzipPhrases,
+		reader: func(r io.Reader, _ func(int64) error) (io.ReadCloser, error) {
+			return io.NopCloser(bzip2.NewReader(r)), nil
+		},
+	}
 )
 
 // codec is a command of a format.
@@ -67,11 +99,12 @@ var codecs = map[string]codec{
 	"gzip": {gzipFormat, false, false}, "gunzip": {gzipFormat, true, false}, "zcat": {gzipFormat, true, true},
 	"zstd": {zstdFormat, false, false}, "unzstd": {zstdFormat, true, false}, "zstdcat": {zstdFormat, true, true},
 	"bunzip2": {bzip2Format, true, false}, "bzcat": {bzip2Format, true, true},
+	"xz": {xzFormat, false, false}, "unxz": {xzFormat, true, false}, "xzcat": {xzFormat, true, true},
 }
 
-var compressOptions = getopt.New("cdfhkLlNno:qrS:tT:vzV0123456789", "stdout=c", "to-stdout=c", "decompress=d", "uncompress=d",
+var compressOptions = getopt.New("cdefhkLlNno:qrS:tT:vzV0123456789", "stdout=c", "to-stdout=c", "decompress=d", "uncompress=d",
 	"force=f", "keep=k", "list=l", "no-name=n", "name=N", "quiet=q", "recursive=r", "suffix:=S", "test=t", "verbose=v",
-	"fast=1", "best=9", "rm", "threads:=T", "compress=z", "output:=o", "ultra", "long::", "no-progress")
+	"fast=1", "best=9", "rm", "threads:=T", "compress=z", "output:=o", "ultra", "long::", "no-progress", "extreme=e", "rsyncable")
 
 // squeezer is what one run of a compressor does.
 type squeezer struct {
@@ -91,7 +124,7 @@ func (c codec) body(ctx context.Context, call *tool.Call) error {
 	if c.format == gzipFormat {
 		call.Args = append([]string{"gzip"}, call.Args[1:]...) // gunzip and zcat are gzip, and say so
 	}
-	s := &squeezer{Call: call, ctx: ctx, codec: c, suffix: c.suffix, keep: c.format != gzipFormat && c.format != bzip2Format}
+	s := &squeezer{Call: call, ctx: ctx, codec: c, suffix: c.suffix, keep: c.format == zstdFormat}
 	for _, o := range options {
 		s.set(o)
 	}
@@ -109,10 +142,10 @@ func (c codec) body(ctx context.Context, call *tool.Call) error {
 			if tool.Ends(ctx, err) {
 				return err
 			}
-			if errors.Is(err, gzip.ErrHeader) {
+			if errors.Is(err, gzip.ErrHeader) && s.says == &gzipPhrases {
 				fmt.Fprintln(call.Stderr)
 			}
-			call.Fault("%s: %s", s.about(name, err), reason(err))
+			call.Fault("%s: %s", s.about(name, err), s.reason(err))
 		}
 	}
 	return nil
@@ -120,22 +153,29 @@ func (c codec) body(ctx context.Context, call *tool.Call) error {
 
 // about is the name that an error is about: of what is not there, the one that was looked for last.
 func (s *squeezer) about(name string, err error) string {
-	if errors.Is(err, vfs.ErrNotExist) && s.expand && !strings.HasSuffix(name, s.suffix) {
+	switch {
+	case name == "-":
+		return s.says.stdin
+	case errors.Is(err, vfs.ErrNotExist) && s.expand && !strings.HasSuffix(name, s.suffix) && s.format == gzipFormat:
 		return name + s.suffix
 	}
 	return name
 }
 
-func reason(err error) string {
+// reason is command.Reason in the words of the format's own tool.
+func (f *format) reason(err error) string {
+	text := command.Reason(err)
 	switch {
 	case errors.Is(err, gzip.ErrHeader):
-		return "not in gzip format"
+		return f.says.foreign
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "unexpected end of file"
-	case errors.Is(err, gzip.ErrChecksum):
-		return "invalid compressed data--crc error"
+		return f.says.truncated
+	case errors.Is(err, errDictionary):
+		return "Memory usage limit reached"
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, errXZ):
+		return f.says.corrupt
 	}
-	return command.Reason(err)
+	return text
 }
 
 func (s *squeezer) set(o getopt.Option) {
@@ -174,7 +214,10 @@ func (s *squeezer) set(o getopt.Option) {
 }
 
 func (s *squeezer) operand(name string) error {
-	if name == "-" {
+	switch {
+	case name == "-" && s.test:
+		return s.stream(s.Standard(s.ctx), io.Discard)
+	case name == "-":
 		return s.stream(s.Standard(s.ctx), s.Out)
 	}
 	a, err := s.FS.Stat(s.ctx, name)
@@ -207,7 +250,7 @@ func (s *squeezer) operand(name string) error {
 
 func (s *squeezer) directory(name string) error {
 	if !s.recursive {
-		s.Say("%s is a directory -- ignored", name)
+		s.Say(s.says.directory, name)
 		s.Status = max(s.Status, 2)
 		return nil
 	}
@@ -228,12 +271,14 @@ func (s *squeezer) stream(in io.Reader, out io.Writer) error {
 	if s.expand {
 		return s.inflate(in, out)
 	}
-	w, err := s.writer(out, s.level)
+	w, err := s.writer(out, s.level, s.Take)
 	if err != nil {
 		return err
 	}
 	if _, err := io.Copy(w, in); err != nil {
-		_ = w.Close()
+		if s.format != xzFormat { // which holds nothing but memory, and would go on packing for seconds
+			_ = w.Close()
+		}
 		return err
 	}
 	return w.Close()
@@ -248,7 +293,7 @@ func (s *squeezer) inflate(in io.Reader, out io.Writer) error {
 	if head, _ := buffered.Peek(len(s.magic)); len(head) > 0 && !bytes.Equal(head, []byte(s.magic)) {
 		return gzip.ErrHeader
 	}
-	r, err := s.reader(buffered)
+	r, err := s.reader(buffered, s.Take)
 	if err != nil {
 		return err
 	}
@@ -285,17 +330,20 @@ func (s *squeezer) target(name string) (string, bool) {
 	}
 	if !s.expand {
 		if strings.HasSuffix(name, s.suffix) && !s.force {
-			s.Say("%s already has %s suffix -- unchanged", name, s.suffix)
+			s.Say(s.says.suffixed, name, s.suffix)
+			if s.says == &xzPhrases {
+				s.Status = max(s.Status, 2)
+			}
 			return "", false
 		}
 		return name + s.suffix, true
 	}
-	for from, to := range map[string]string{s.suffix: "", ".tgz": ".tar", ".tzst": ".tar", ".tbz2": ".tar"} {
+	for from, to := range map[string]string{s.suffix: "", ".tgz": ".tar", ".tzst": ".tar", ".tbz2": ".tar", ".txz": ".tar"} {
 		if base, ok := strings.CutSuffix(name, from); ok && base != "" {
 			return base + to, true
 		}
 	}
-	s.Say("%s: unknown suffix -- ignored", name)
+	s.Say(s.says.unknown, name)
 	s.Status = max(s.Status, 2)
 	return "", false
 }
@@ -307,8 +355,12 @@ func (s *squeezer) replace(name string, in io.Reader, a vfs.Attr) error {
 		return nil
 	}
 	if _, err := s.FS.Lstat(s.ctx, to); err == nil && !s.force {
-		s.Say("%s already exists;\tnot overwritten", to)
-		s.Status = max(s.Status, 2)
+		s.Say(s.says.exists, to)
+		if s.says == &xzPhrases {
+			s.Status = max(s.Status, 1)
+		} else {
+			s.Status = max(s.Status, 2)
+		}
 		return nil
 	}
 	f, err := s.FS.OpenFile(s.ctx, to, treepath.Write|treepath.Create|treepath.Truncate, 0o600)

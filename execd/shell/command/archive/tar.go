@@ -4,13 +4,16 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/treepath"
@@ -19,13 +22,24 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var tarOptions = getopt.New("cxtruAf:C:vzjJapkhOT:X:mopPSUwW", "create=c", "extract=x", "get=x", "list=t", "append=r",
+var tarOptions = getopt.New("cxtruAf:C:vzjJapkhOT:X:mopPSUwWI:b:iN:", "create=c", "extract=x", "get=x", "list=t", "append=r",
 	"file:=f", "directory:=C", "verbose=v", "gzip=z", "gunzip=z", "bzip2=j", "xz=J", "auto-compress=a", "zstd",
 	"preserve-permissions=p", "same-permissions=p", "keep-old-files=k", "dereference=h", "to-stdout=O", "files-from:=T",
 	"exclude-from:=X", "exclude:", "strip-components:", "touch=m", "no-same-owner=o", "absolute-names=P", "overwrite",
 	"wildcards", "no-wildcards", "transform:", "xform:=transform", "owner:", "group:", "mode:", "mtime:", "sort:",
 	"numeric-owner", "no-recursion", "same-owner", "null", "format:", "exclude-vcs", "no-same-permissions", "one-top-level::",
-	"skip-old-files", "update=u")
+	"skip-old-files", "update=u", "use-compress-program:=I", "add-file:", "totals::", "checkpoint::", "checkpoint-action:",
+	"warning:", "ignore-failed-read", "xattrs", "no-xattrs", "acls", "no-acls", "selinux", "no-selinux", "utc", "full-time",
+	"overwrite-dir", "no-overwrite-dir", "unlink-first=U", "blocking-factor:=b", "hard-dereference", "delay-directory-restore",
+	"no-delay-directory-restore", "no-anchored", "wildcards-match-slash", "no-auto-compress", "force-local", "no-unquote",
+	"verbatim-files-from", "no-verbatim-files-from", "no-null", "ignore-zeros=i", "sparse=S", "newer:=N",
+	"newer-mtime:=N", "after-date:=N", "quoting-style:")
+
+// compressors are the programs that -I may name, and the formats that they are of.
+var compressors = map[string]*format{
+	"gzip": gzipFormat, "pigz": gzipFormat, "zstd": zstdFormat, "zstdmt": zstdFormat, "unzstd": zstdFormat, "xz": xzFormat,
+	"pixz": xzFormat, "bzip2": bzip2Format, "pbzip2": bzip2Format, "lbzip2": bzip2Format,
+}
 
 // tarrer is what one tar does.
 type tarrer struct {
@@ -45,6 +59,10 @@ type tarrer struct {
 	dirs                                                        []*tar.Header // whose times are set last
 	numeric, wildcards, nulls                                   bool
 	listing                                                     io.Writer
+	as                                                          disguise
+	transforms                                                  []transform
+	top                                                         string    // that all is extracted into
+	newer                                                       time.Time // what is older is left out
 }
 
 // place is an operand and the directory that -C had set before it.
@@ -59,6 +77,9 @@ func tarBody(ctx context.Context, c *tool.Call) error {
 		return err
 	}
 	dir := t.directories(operands)
+	slices.SortStableFunc(options, func(a, b getopt.Option) int { // --one-top-level may take its name from -f
+		return cmp.Compare(order(a), order(b))
+	})
 	for _, o := range options {
 		if err := t.set(o); err != nil {
 			return err
@@ -77,6 +98,13 @@ func tarBody(ctx context.Context, c *tool.Call) error {
 	return usage(c, "You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
 }
 
+func order(o getopt.Option) int {
+	if o.Name == "f" {
+		return 0
+	}
+	return 1
+}
+
 func usage(c *tool.Call, text string) error {
 	c.Say("%s", text)
 	fmt.Fprintf(c.Stderr, "Try '%s --help' or '%[1]s --usage' for more information.\n", c.Args[0])
@@ -92,7 +120,7 @@ func bundled(args []string) []string {
 	rest := args[2:]
 	for _, letter := range args[1] {
 		out = append(out, "-"+string(letter))
-		if strings.ContainsRune("fCTX", letter) && len(rest) > 0 {
+		if strings.ContainsRune("fCTXINb", letter) && len(rest) > 0 {
 			out, rest = append(out, rest[0]), rest[1:]
 		}
 	}
@@ -152,7 +180,7 @@ func (t *tarrer) set(o getopt.Option) error {
 	case "zstd":
 		t.format = zstdFormat
 	case "J":
-		return t.Die(2, "xz is not supported")
+		t.format = xzFormat
 	case "a":
 		t.auto = true
 	case "k":
@@ -194,7 +222,20 @@ func (t *tarrer) set(o getopt.Option) error {
 	case "wildcards":
 		t.wildcards = true
 	case "transform":
-		return t.Die(2, "--transform is not supported")
+		return t.addTransforms(o.Value)
+	case "I":
+		program, _, _ := strings.Cut(o.Value, " ")
+		if t.format = compressors[path.Base(program)]; t.format == nil {
+			return t.Die(2, "%s: Cannot exec: No such file or directory", program)
+		}
+	case "one-top-level":
+		if t.top = o.Value; t.top == "" {
+			t.top = topOf(t.archive)
+		}
+	case "add-file":
+		t.members = append(t.members, place{"", o.Value})
+	case "owner", "group", "mode", "mtime", "N":
+		return t.setDisguise(o)
 	}
 	return nil
 }
@@ -309,6 +350,8 @@ func (t *tarrer) write(out io.Writer, self vfs.Ino) error {
 			t.format = gzipFormat
 		case strings.HasSuffix(t.archive, ".zst"), strings.HasSuffix(t.archive, ".tzst"):
 			t.format = zstdFormat
+		case strings.HasSuffix(t.archive, ".xz"), strings.HasSuffix(t.archive, ".txz"):
+			t.format = xzFormat
 		}
 	}
 	var packed io.WriteCloser
@@ -317,7 +360,7 @@ func (t *tarrer) write(out io.Writer, self vfs.Ino) error {
 			return t.Die(2, "compression to %s is not supported", t.format.name)
 		}
 		var err error
-		if packed, err = t.format.writer(out, 0); err != nil {
+		if packed, err = t.format.writer(out, 0, t.Take); err != nil {
 			return err
 		}
 		out = packed
@@ -376,7 +419,7 @@ func (t *tarrer) add(w *tar.Writer, fs treepath.FS, name string, self vfs.Ino) e
 		t.Say("%s: Cannot stat: %s", name, command.Reason(err))
 		t.Status = 2
 		return nil
-	case t.excluded(name):
+	case t.excluded(name), a.Type != vfs.TypeDir && a.Mtime.Go().Before(t.newer):
 		return nil
 	case a.Ino == self:
 		t.Say("%s: file is the archive; not dumped", name)
@@ -385,7 +428,7 @@ func (t *tarrer) add(w *tar.Writer, fs treepath.FS, name string, self vfs.Ino) e
 	}
 	h := t.header(fs, name, a)
 	if t.verbose > 0 {
-		fmt.Fprintln(t.listing, h.Name)
+		fmt.Fprintln(t.listing, t.shown(name, h))
 	}
 	if err := w.WriteHeader(h); err != nil {
 		return err
@@ -410,8 +453,20 @@ func (t *tarrer) add(w *tar.Writer, fs treepath.FS, name string, self vfs.Ino) e
 	return nil
 }
 
+// shown is the name that -v prints of a member: before --transform.
+func (t *tarrer) shown(name string, h *tar.Header) string {
+	if len(t.transforms) == 0 {
+		return h.Name
+	}
+	shown := t.relative(name)
+	if h.Typeflag == tar.TypeDir && !strings.HasSuffix(shown, "/") {
+		shown += "/"
+	}
+	return shown
+}
+
 func (t *tarrer) header(fs treepath.FS, name string, a vfs.Attr) *tar.Header {
-	h := &tar.Header{Name: t.relative(name), Mode: int64(a.Mode), Uid: int(a.UID), Gid: int(a.GID), ModTime: a.Mtime.Go().Truncate(1e9),
+	h := &tar.Header{Name: t.transformed(t.relative(name)), Mode: int64(a.Mode), Uid: int(a.UID), Gid: int(a.GID), ModTime: a.Mtime.Go().Truncate(1e9),
 		Format: tar.FormatGNU}
 	h.Uname, _ = t.names.User(a.UID)
 	h.Gname, _ = t.names.Group(a.GID)
@@ -424,6 +479,7 @@ func (t *tarrer) header(fs treepath.FS, name string, a vfs.Attr) *tar.Header {
 	case vfs.TypeSymlink:
 		h.Typeflag = tar.TypeSymlink
 		h.Linkname, _ = fs.Readlink(t.ctx, name)
+		h.Linkname = t.transformed(h.Linkname)
 	case vfs.TypeFIFO:
 		h.Typeflag = tar.TypeFifo
 	default:
@@ -434,6 +490,7 @@ func (t *tarrer) header(fs treepath.FS, name string, a vfs.Attr) *tar.Header {
 			t.links[a.Ino] = h.Name
 		}
 	}
+	t.as.apply(h, a)
 	return h
 }
 
@@ -499,19 +556,23 @@ func (t *tarrer) open(fs treepath.FS) (io.Reader, func(), error) {
 		in, closing = t.Count(t.ctx, f), func() { _ = f.Close() }
 	}
 	buffered := bufio.NewReaderSize(in, 64<<10)
-	head, _ := buffered.Peek(4)
-	for _, f := range []*format{gzipFormat, zstdFormat, bzip2Format} {
+	head, _ := buffered.Peek(6) // of the longest magic
+	for _, f := range []*format{gzipFormat, zstdFormat, bzip2Format, xzFormat} {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
-			r, err := f.reader(buffered)
+			r, err := f.reader(buffered, t.Take)
 			if err != nil {
-				return nil, closing, t.Die(2, "%s", reason(err))
+				return nil, closing, t.Die(2, "%s", f.reason(err))
 			}
 			inner := closing
 			return t.Count(t.ctx, r), func() { _ = r.Close(); inner() }, nil
 		}
 	}
 	if t.format != nil && len(head) > 0 {
-		fmt.Fprintf(t.Stderr, "\n%s: stdin: not in %s format\n", t.format.name, t.format.name)
+		if t.format == xzFormat {
+			fmt.Fprintf(t.Stderr, "xz: %s: %s\n", xzPhrases.stdin, xzPhrases.foreign)
+		} else {
+			fmt.Fprintf(t.Stderr, "\n%s: stdin: not in %s format\n", t.format.name, t.format.name)
+		}
 		t.Say("Child returned status 1")
 		return nil, closing, t.Die(2, "Error is not recoverable: exiting now")
 	}

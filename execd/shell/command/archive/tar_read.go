@@ -91,6 +91,10 @@ func (t *tarrer) member(r *tar.Reader, h *tar.Header) error {
 	if name == "" {
 		return nil
 	}
+	name = t.below(t.transformed(name))
+	if h.Typeflag == tar.TypeSymlink {
+		h.Linkname = t.transformed(h.Linkname)
+	}
 	if t.verbose > 0 {
 		fmt.Fprintln(t.listing, h.Name)
 	}
@@ -189,7 +193,7 @@ func (t *tarrer) extract(r *tar.Reader, h *tar.Header, name string) error {
 	case tar.TypeSymlink:
 		return t.FS.Symlink(t.ctx, h.Linkname, name)
 	case tar.TypeLink:
-		return t.FS.Link(t.ctx, t.stripped(h.Linkname), name)
+		return t.FS.Link(t.ctx, t.below(t.transformed(t.stripped(h.Linkname))), name)
 	case tar.TypeFifo:
 		return t.FS.Mkfifo(t.ctx, name, uint32(h.Mode)&0o777)
 	case tar.TypeChar, tar.TypeBlock:
