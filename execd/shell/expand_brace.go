@@ -18,6 +18,9 @@ func (sh *shell) braces(parts []syntax.WordPart) [][]syntax.WordPart {
 	words := sh.expandBraces(atoms(parts), &count)
 	out := make([][]syntax.WordPart, len(words))
 	for i, w := range words {
+		if i&255 == 255 {
+			sh.step()
+		}
 		out[i] = w.parts()
 	}
 	return out
@@ -183,6 +186,9 @@ func (sh *shell) braceSequence(w atomWord, count *int) ([]atomWord, bool) {
 	for n := x; ; {
 		if *count++; *count > maxBraceWords {
 			sh.fatalf("brace expansion: too many words")
+		}
+		if *count&255 == 0 {
+			sh.step()
 		}
 		out = append(out, atomWord{{text: format(n)}})
 		if y >= x {

@@ -405,9 +405,9 @@ func (sh *shell) editor(op syntax.ParExpOperator, w *syntax.Word) func(string) s
 	pat := sh.compile(sh.patternOf(w), false)
 	switch op {
 	case syntax.RemSmallPrefix:
-		return func(s string) string { return s[pat.prefix(s, false):] }
+		return func(s string) string { return s[pat.prefix(sh, s, false):] }
 	case syntax.RemLargePrefix:
-		return func(s string) string { return s[pat.prefix(s, true):] }
+		return func(s string) string { return s[pat.prefix(sh, s, true):] }
 	case syntax.RemSmallSuffix:
 		return func(s string) string { return s[:pat.suffix(sh, s, false)] }
 	case syntax.RemLargeSuffix:
@@ -421,7 +421,7 @@ func (sh *shell) caseEditor(op syntax.ParExpOperator, w *syntax.Word) func(strin
 	fits := func(string) bool { return true }
 	if w != nil && len(w.Parts) > 0 {
 		pat := sh.compile(sh.patternOf(w), false)
-		fits = pat.match
+		fits = func(s string) bool { return pat.match(sh, s) }
 	}
 	change := strings.ToUpper
 	if op == syntax.LowerFirst || op == syntax.LowerAll {

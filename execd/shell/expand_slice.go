@@ -126,7 +126,7 @@ func (sh *shell) replaceIn(p parameter, r *syntax.Replace, m mode) parameter {
 		case anchor == 0 && text == "":
 			return s
 		case anchor == '#':
-			if n := pat.prefixLen(s, true); n >= 0 {
+			if n := pat.prefixLen(sh, s, true); n >= 0 {
 				return with.apply(s[:n]) + s[n:]
 			}
 			return s

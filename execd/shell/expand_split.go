@@ -16,8 +16,12 @@ func (f field) text() string {
 	return b.String()
 }
 
+// fieldSize is about what a field takes beside its text.
+const fieldSize = 96
+
 // splitter cuts pieces into fields (the manual's "Word Splitting").
 type splitter struct {
+	sh           *shell
 	white, other string // characters of $IFS
 	fields       []field
 	now          field
@@ -45,7 +49,7 @@ func (sh *shell) split(pieces []piece) []field {
 	if len(pieces) == 1 && pieces[0].kind <= literal {
 		return []field{pieces[:1:1]}
 	}
-	var s splitter
+	s := splitter{sh: sh}
 	read := false
 	for _, p := range pieces {
 		switch p.kind {
@@ -77,7 +81,10 @@ func (s *splitter) add(p piece) {
 
 func (s *splitter) flush(have bool) {
 	if have {
-		s.fields = append(s.fields, s.now)
+		if s.fields = append(s.fields, s.now); len(s.fields)&255 == 0 {
+			s.sh.step()
+			s.sh.room(len(s.fields) * fieldSize)
+		}
 	}
 	s.now, s.have = nil, false
 }

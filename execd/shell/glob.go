@@ -114,13 +114,13 @@ func cutSlashes(pat string) []string {
 }
 
 // matchPath matches a path directory by directory: no pattern matches a slash.
-func matchPath(parts []*pattern, path string) bool {
+func (sh *shell) matchPath(parts []*pattern, path string) bool {
 	names := strings.Split(path, "/")
 	if len(names) != len(parts) {
 		return false
 	}
 	for i, p := range parts {
-		if !p.match(names[i]) {
+		if !p.match(sh, names[i]) {
 			return false
 		}
 	}
@@ -132,7 +132,7 @@ func (g *globber) add(path string) {
 		g.sh.fatalf("pathname expansion: too many names")
 	}
 	for _, p := range g.ignore {
-		if matchPath(p, path) {
+		if g.sh.matchPath(p, path) {
 			return
 		}
 	}
@@ -166,7 +166,7 @@ func (g *globber) walk(dir string, rest []string) {
 	}
 	pat := g.sh.compile(part, g.fold)
 	for _, e := range g.list(dir, part) {
-		if !pat.match(e.Name) {
+		if !pat.match(g.sh, e.Name) {
 			continue
 		}
 		if last {

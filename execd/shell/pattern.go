@@ -239,18 +239,36 @@ func setRune(text string) (rune, int) {
 // positions is a set of offsets in a text, ascending.
 type positions []int
 
+// matching is one match of a pattern with a text. It counts what it looks at, and ends with the shell.
+type matching struct {
+	sh     *shell
+	s      string
+	looked int
+}
+
+// patience is how many places a match looks at between two looks at the context.
+const patience = 1 << 14
+
+func (m *matching) look(n int) {
+	if m.looked += n; m.looked >= patience {
+		m.sh.work(m.looked)
+		m.looked = 0
+	}
+}
+
 // match reports whether the pattern matches all of s.
-func (p *pattern) match(s string) bool {
+func (p *pattern) match(sh *shell, s string) bool {
 	if p.plain {
 		return s == p.exact
 	}
 	if p.fold {
 		s = strings.ToLower(s)
 	}
+	m := &matching{sh: sh, s: s}
 	if !p.hasGroup() {
-		return matchSimple(p.nodes, s)
+		return m.simple(p.nodes)
 	}
-	ends := run(p.nodes, s, positions{0})
+	ends := m.run(p.nodes, positions{0})
 	return len(ends) > 0 && ends[len(ends)-1] == len(s)
 }
 
@@ -263,11 +281,12 @@ func (p *pattern) hasGroup() bool {
 	return false
 }
 
-// matchSimple matches without groups: after a star only the last one needs to be tried again.
-func matchSimple(nodes []patNode, s string) bool {
-	n, i := 0, 0
+// simple matches without groups: after a star only the last one needs to be tried again.
+func (m *matching) simple(nodes []patNode) bool {
+	s, n, i := m.s, 0, 0
 	starNode, starAt := -1, 0
 	for {
+		m.look(1)
 		if n < len(nodes) && nodes[n].op == patStar {
 			starNode, starAt = n, i
 			n++
@@ -314,52 +333,50 @@ func (n *patNode) one(s string) int {
 }
 
 // run returns where a match can end that starts at any of the positions.
-func run(nodes []patNode, s string, at positions) positions {
+func (m *matching) run(nodes []patNode, at positions) positions {
 	for i := range nodes {
 		if len(at) == 0 {
 			return nil
 		}
-		at = nodes[i].step(s, at)
+		at = m.step(&nodes[i], at)
 	}
 	return at
 }
 
-func (n *patNode) step(s string, at positions) positions {
+func (m *matching) step(n *patNode, at positions) positions {
 	var out positions
 	switch n.op {
 	case patStar:
-		for i := at[0]; i <= len(s); {
+		for i := at[0]; i <= len(m.s); {
+			m.look(1)
 			out = append(out, i)
-			if i == len(s) {
+			if i == len(m.s) {
 				break
 			}
-			_, k := utf8.DecodeRuneInString(s[i:])
+			_, k := utf8.DecodeRuneInString(m.s[i:])
 			i += k
 		}
 		return out
 	case patGroup:
-		return n.groupStep(s, at)
+		return m.group(n, at)
 	}
+	m.look(len(at))
 	for _, i := range at {
-		if k := n.one(s[i:]); k >= 0 {
+		if k := n.one(m.s[i:]); k >= 0 {
 			out = append(out, i+k)
 		}
 	}
 	return out.tidy()
 }
 
-func (n *patNode) groupStep(s string, at positions) positions {
+func (m *matching) group(n *patNode, at positions) positions {
 	switch n.group {
 	case '@':
-		return n.alternatives(s, at)
+		return m.alternatives(n, at)
 	case '?':
-		return append(n.alternatives(s, at), at...).tidy()
+		return append(m.alternatives(n, at), at...).tidy()
 	case '!':
-		var out positions
-		for _, i := range at {
-			out = append(out, n.others(s, i)...)
-		}
-		return out.tidy()
+		return m.others(n, at)
 	}
 	seen := make(map[int]bool)
 	var all positions
@@ -368,7 +385,7 @@ func (n *patNode) groupStep(s string, at positions) positions {
 	}
 	for front := at; len(front) > 0; {
 		var fresh positions
-		for _, i := range n.alternatives(s, front) {
+		for _, i := range m.alternatives(n, front) {
 			if !seen[i] {
 				seen[i] = true
 				fresh = append(fresh, i)
@@ -380,31 +397,37 @@ func (n *patNode) groupStep(s string, at positions) positions {
 	return all.tidy()
 }
 
-// others is where a match of !(…) can end that starts at i: wherever none of its alternatives ends.
-func (n *patNode) others(s string, i int) positions {
-	ends := n.alternatives(s, positions{i})
-	taken := make(map[int]bool, len(ends))
-	for _, e := range ends {
-		taken[e] = true
+// others is where a match of !(…) can end: from each start, wherever none of its alternatives ends.
+func (m *matching) others(n *patNode, at positions) positions {
+	found := make([]bool, len(m.s)+1)
+	for _, i := range at {
+		taken := make(map[int]bool)
+		for _, e := range m.alternatives(n, positions{i}) {
+			taken[e] = true
+		}
+		for j := i; j <= len(m.s); {
+			m.look(1)
+			found[j] = found[j] || !taken[j]
+			if j == len(m.s) {
+				break
+			}
+			_, k := utf8.DecodeRuneInString(m.s[j:])
+			j += k
+		}
 	}
 	var out positions
-	for j := i; j <= len(s); {
-		if !taken[j] {
-			out = append(out, j)
+	for i, ok := range found {
+		if ok {
+			out = append(out, i)
 		}
-		if j == len(s) {
-			break
-		}
-		_, k := utf8.DecodeRuneInString(s[j:])
-		j += k
 	}
 	return out
 }
 
-func (n *patNode) alternatives(s string, at positions) positions {
+func (m *matching) alternatives(n *patNode, at positions) positions {
 	var out positions
 	for _, alt := range n.alts {
-		out = append(out, run(alt, s, at)...)
+		out = append(out, m.run(alt, at)...)
 	}
 	return out.tidy()
 }
@@ -431,7 +454,7 @@ func (p positions) tidy() positions {
 }
 
 // prefixLen is how long a match at the start of s is, the longest or the shortest; -1 for none.
-func (p *pattern) prefixLen(s string, longest bool) int {
+func (p *pattern) prefixLen(sh *shell, s string, longest bool) int {
 	if p.plain {
 		if strings.HasPrefix(s, p.exact) {
 			return len(p.exact)
@@ -441,7 +464,7 @@ func (p *pattern) prefixLen(s string, longest bool) int {
 	if p.fold {
 		s = strings.ToLower(s)
 	}
-	ends := run(p.nodes, s, positions{0})
+	ends := (&matching{sh: sh, s: s}).run(p.nodes, positions{0})
 	switch {
 	case len(ends) == 0:
 		return -1
@@ -451,7 +474,9 @@ func (p *pattern) prefixLen(s string, longest bool) int {
 	return ends[0]
 }
 
-func (p *pattern) prefix(s string, longest bool) int { return max(p.prefixLen(s, longest), 0) }
+func (p *pattern) prefix(sh *shell, s string, longest bool) int {
+	return max(p.prefixLen(sh, s, longest), 0)
+}
 
 // suffixAt is where the longest or shortest match starts that ends where s does; -1 for none.
 func (p *pattern) suffixAt(sh *shell, s string, longest bool) int {
@@ -464,7 +489,7 @@ func (p *pattern) suffixAt(sh *shell, s string, longest bool) int {
 	if longest {
 		for i := 0; ; {
 			sh.work(len(s) - i)
-			if p.match(s[i:]) {
+			if p.match(sh, s[i:]) {
 				return i
 			}
 			if i == len(s) {
@@ -476,7 +501,7 @@ func (p *pattern) suffixAt(sh *shell, s string, longest bool) int {
 	}
 	for i := len(s); ; {
 		sh.work(len(s) - i)
-		if p.match(s[i:]) {
+		if p.match(sh, s[i:]) {
 			return i
 		}
 		if i == 0 {
@@ -504,7 +529,7 @@ func (p *pattern) search(sh *shell, s string, i int) (from, to int) {
 	}
 	for {
 		sh.work(len(s) - i)
-		if n := p.prefixLen(s[i:], true); n >= 0 {
+		if n := p.prefixLen(sh, s[i:], true); n >= 0 {
 			return i, i + n
 		}
 		if i >= len(s) {

@@ -53,7 +53,7 @@ func (sh *shell) compile(text string, fold bool) *pattern {
 // matches reports whether a pattern matches all of s.
 func (sh *shell) matches(pat, s string, fold bool) bool {
 	sh.work(len(s))
-	return sh.compile(pat, fold).match(s)
+	return sh.compile(pat, fold).match(sh, s)
 }
 
 // extGlobPieces expands the inside of an extended pattern. The parser leaves it as text: what is quoted or to be

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -22,6 +23,9 @@ func (sh *shell) regexTest(s string, w *syntax.Word) int {
 	sh.work(len(s) + len(text))
 	m, err := re.Find([]byte(s))
 	if err != nil {
+		if sh.ctx.Err() == nil && errors.Is(err, regex.ErrCost) {
+			sh.fatalf("regular expression: %v", err)
+		}
 		sh.stop()
 	}
 	var groups []string
@@ -75,15 +79,17 @@ func (sh *shell) regex(text string, fold bool) (*regex.Regexp, error) {
 	sh.cache.mu.Lock()
 	re := sh.cache.regexes[key]
 	sh.cache.mu.Unlock()
-	if re != nil {
-		return re, nil
+	if re == nil {
+		compiled, err := regex.Compile(text, regex.Options{Syntax: regex.Extended, Fold: fold})
+		if err != nil {
+			return nil, err
+		}
+		re = remember(sh.cache, sh.cache.regexes, key, func() *regex.Regexp { return compiled })
 	}
-	meter := sh.meter
-	re, err := regex.Compile(text, regex.Options{Syntax: regex.Extended, Fold: fold, Step: func(n int) error {
-		return meter.Step(n)
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return remember(sh.cache, sh.cache.regexes, key, func() *regex.Regexp { return re }), nil
+	return re.Counting(func(n int) error {
+		if sh.ctx.Err() != nil {
+			return context.Cause(sh.ctx)
+		}
+		return sh.meter.Step(n)
+	}), nil
 }

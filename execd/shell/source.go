@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"sync"
 
@@ -62,12 +63,14 @@ func (sh *shell) runLines(text string, depth int) (rest string, again bool) {
 		line = nil
 	}
 	// Not a range loop: the parser goes on for a bit when it has been told to stop, which a loop takes for a mistake.
-	p.StmtsSeq(strings.NewReader(text))(func(st *syntax.Stmt, err error) bool {
+	p.StmtsSeq(&sourceReader{sh: sh, text: text})(func(st *syntax.Stmt, err error) bool {
 		if n := len(line); !over && n > 0 && lineOf(st, err) > line[n-1].End().Line() {
 			run(nil)
 		}
 		switch {
 		case over:
+		case sh.ctx.Err() != nil:
+			over = true
 		case err != nil:
 			run(err)
 		default:
@@ -75,10 +78,29 @@ func (sh *shell) runLines(text string, depth int) (rest string, again bool) {
 		}
 		return !over
 	})
+	if sh.ctx.Err() != nil {
+		sh.stop()
+	}
 	if !over && len(line) > 0 {
 		run(nil)
 	}
 	return rest, again
+}
+
+// sourceReader is a text that ends when the shell does: a parser cannot be stopped otherwise.
+type sourceReader struct {
+	sh   *shell
+	text string
+}
+
+// Read implements io.Reader.
+func (r *sourceReader) Read(b []byte) (int, error) {
+	if r.text == "" || r.sh.ctx.Err() != nil {
+		return 0, io.EOF
+	}
+	n := copy(b, r.text)
+	r.text = r.text[n:]
+	return n, nil
 }
 
 // lineOf is the line of what the parser has found, a statement or an error.
@@ -111,6 +133,9 @@ func (sh *shell) parsedLine(text string, at int, stmts []*syntax.Stmt, err error
 			sh.runExpanded(line, depth)
 			return blankLines(text[:len(text)-len(rest)]) + rest, sh.flow == flowNone, true
 		}
+	}
+	if sh.on(optHistory) {
+		sh.record(text[at:lineEnd(text, stmts)])
 	}
 	sh.runLine(stmts)
 	return "", false, sh.flow != flowNone

@@ -299,6 +299,18 @@ func strtonum(in *interp, args []expr) (value, error) {
 	return num(v.num()), nil
 }
 
+// sort sorts a slice stably. It looks at the context now and then, and calls all elements equal once that has ended.
+func (in *interp) sort(slice any, less func(i, j int) bool) error {
+	n, err := 0, error(nil)
+	sort.SliceStable(slice, func(i, j int) bool {
+		if n++; n&1023 == 0 && err == nil {
+			err = in.Step(in.ctx, 64)
+		}
+		return err == nil && less(i, j)
+	})
+	return err
+}
+
 func asort(byIndex bool) func(*interp, []expr) (value, error) {
 	return func(in *interp, args []expr) (value, error) {
 		a, err := in.arrayArg(args[0])
@@ -319,7 +331,10 @@ func asort(byIndex bool) func(*interp, []expr) (value, error) {
 				values = append(values, a.values[key].v)
 			}
 		}
-		sort.SliceStable(values, func(i, j int) bool { return sortOrder(values[i], values[j], in.convfmt()) < 0 })
+		err = in.sort(values, func(i, j int) bool { return sortOrder(values[i], values[j], in.convfmt()) < 0 })
+		if err != nil {
+			return value{}, err
+		}
 		if err := in.fill(to, nil); err != nil {
 			return value{}, err
 		}

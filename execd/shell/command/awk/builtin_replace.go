@@ -31,23 +31,48 @@ func (in *interp) replace(args []expr, all bool) (value, error) {
 	if all {
 		n = -1
 	}
-	locs, err := re.FindAll([]byte(text), n)
-	if err != nil || len(locs) == 0 {
-		return num(0), err
-	}
 	var b strings.Builder
-	at := 0
-	for _, loc := range locs {
+	at, found, counted := 0, 0, int64(0)
+	replace := func(loc []int) error {
 		b.WriteString(text[at:loc[0]])
 		writeReplacement(&b, with, text, loc, false)
 		at = loc[1]
+		found++
+		if int64(b.Len()) <= counted {
+			return nil
+		}
+		counted += growth
+		return in.Take(growth)
+	}
+	if len(text) >= manyMatches && all {
+		err = re.Each([]byte(text), replace)
+	} else {
+		var locs [][]int
+		if locs, err = re.FindAll([]byte(text), n); err == nil {
+			for _, loc := range locs {
+				if err = replace(loc); err != nil {
+					break
+				}
+			}
+		}
+	}
+	_ = in.Take(-counted) // the variable counts its value
+	if err != nil || found == 0 {
+		return num(0), err
 	}
 	b.WriteString(text[at:])
 	if !isLvalue(ungroup(target)) {
-		return num(float64(len(locs))), nil
+		return num(float64(found)), nil
 	}
-	return num(float64(len(locs))), in.assign(target, str(b.String()))
+	return num(float64(found)), in.assign(target, str(b.String()))
 }
+
+// manyMatches is how long a text is whose matches are not held all at once, and growth how much of what replaces it is
+// counted at once.
+const (
+	manyMatches = 64 << 10
+	growth      = 1 << 20
+)
 
 func ungroup(x expr) expr {
 	if g, ok := x.(groupExpr); ok && len(g.list) == 1 {

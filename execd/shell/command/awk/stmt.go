@@ -2,7 +2,6 @@ package awk
 
 import (
 	"io"
-	"sort"
 	"strings"
 )
 
@@ -177,7 +176,7 @@ func (in *interp) sorted(a *array) []string {
 		ascending := byIndex
 		byIndex = func(i, j int) bool { return ascending(j, i) }
 	}
-	sort.SliceStable(keys, byIndex)
+	_ = in.sort(keys, byIndex) // the loop over them sees that it is over too
 	return keys
 }
 

@@ -191,21 +191,16 @@ func (e *expression) matched(text, pattern string) string {
 	if e.err != nil {
 		return ""
 	}
-	re, err := regex.Compile(`\(`+pattern+`\)`, regex.Options{Step: func(n int) error { return e.Step(e.ctx, n/64) }})
+	// Only a match at the beginning counts. The group that holds all comes before those of the pattern.
+	re, err := regex.Compile(`\`+"`"+`\(`+referringOn(pattern)+`\)`, regex.Options{Step: func(n int) error {
+		return e.Step(e.ctx, 1+n>>6)
+	}})
 	if err != nil {
 		return e.fail(err.Error())
 	}
 	loc, err := re.Find([]byte(text))
 	if err != nil {
 		return e.fail(err.Error())
-	}
-	if loc != nil && loc[0] != 0 {
-		// Only a match at the beginning counts: the search may have skipped one that is shorter.
-		re, err = regex.Compile(`\`+"`"+`\(`+pattern+`\)`, regex.Options{})
-		if err != nil {
-			return e.fail(err.Error())
-		}
-		loc, _ = re.Find([]byte(text))
 	}
 	if re.Groups() > 1 {
 		if len(loc) < 6 || loc[4] < 0 {
@@ -217,6 +212,20 @@ func (e *expression) matched(text, pattern string) string {
 		return "0"
 	}
 	return strconv.Itoa(len([]rune(text[loc[0]:loc[1]])))
+}
+
+// referringOn makes the back-references of a pattern mean the groups after those that they mean.
+func referringOn(pattern string) string {
+	b := []byte(pattern)
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		if i++; b[i] >= '1' && b[i] < '9' {
+			b[i]++
+		}
+	}
+	return string(b)
 }
 
 func (e *expression) primary() string {

@@ -41,6 +41,13 @@ func factor(ctx context.Context, c *tool.Call) error {
 }
 
 func factorOne(ctx context.Context, c *tool.Call, text string) error {
+	if err := c.Step(ctx, 100); err != nil {
+		return err
+	}
+	if len(text) > maxFactorBits { // as long in bits at least
+		c.Fault("'%.20s...' is too large", text)
+		return nil
+	}
 	n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 10)
 	if !ok || n.Sign() < 0 {
 		c.Fault("'%s' is not a valid positive integer", text)

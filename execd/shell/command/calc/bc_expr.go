@@ -209,7 +209,7 @@ func (p *bcParser) primary() (operand, error) {
 	t := p.next()
 	switch {
 	case t.kind == 'n':
-		return operand{shown: true, value: func(m *bcMachine) (number, error) { return parse(t.text, m.ibase), nil }}, nil
+		return operand{shown: true, value: func(m *bcMachine) (number, error) { return parse(t.text, m.ibase) }}, nil
 	case t.kind == 'o' && t.text == "(":
 		x, err := p.expression()
 		if err != nil {

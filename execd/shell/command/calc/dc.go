@@ -166,7 +166,10 @@ func (d *stackMachine) command(text string) (used int, macro *string, err error)
 		for n < len(text) && (text[n] >= '0' && text[n] <= '9' || text[n] >= 'A' && text[n] <= 'F' || text[n] == '.') {
 			n++
 		}
-		v := parse(strings.TrimPrefix(text[:n], "_"), d.in)
+		v, err := parse(strings.TrimPrefix(text[:n], "_"), d.in)
+		if err != nil {
+			return n, nil, err
+		}
 		if c == '_' {
 			v = v.neg()
 		}

@@ -110,11 +110,26 @@ func power(x, y number, scale int) (number, error) {
 	if x.n.BitLen() > 1 && n > maxBits/int64(x.n.BitLen()-1) {
 		return zero, errBig
 	}
-	full := number{new(big.Int).Exp(x.n, big.NewInt(n), nil), int(min(int64(x.scale)*n, 1<<30))}
+	if places := int64(x.scale) * n; n > 0 && (places/n != int64(x.scale) || places > maxBits) {
+		return tinyPower(x, negative, max(scale, x.scale))
+	}
+	full := number{new(big.Int).Exp(x.n, big.NewInt(n), nil), x.scale * int(n)}
 	if negative {
 		return div(integer(1), full, scale)
 	}
 	return full.cut(min(full.scale, max(scale, x.scale))), nil
+}
+
+// tinyPower is a power with so many digits after the point that those which are kept are zeros: the integer behind it is
+// within maxBits.
+func tinyPower(x number, negative bool, scale int) (number, error) {
+	switch {
+	case negative && x.sign() == 0:
+		return zero, errDivide
+	case negative:
+		return zero, errBig
+	}
+	return number{new(big.Int), scale}, nil
 }
 
 func sqrt(x number, scale int) (number, error) {
@@ -125,10 +140,20 @@ func sqrt(x number, scale int) (number, error) {
 	return number{new(big.Int).Sqrt(x.to(2 * s)), s}, nil
 }
 
+// maxDigits is how long a number may be that is written down: about as long as one that is calculated.
+const maxDigits = maxBits / 4
+
 // parse reads digits in a base; letters count from A.
-func parse(text string, base int) number {
+func parse(text string, base int) (number, error) {
+	if len(text) > maxDigits {
+		return zero, errBig
+	}
 	whole, behind, _ := strings.Cut(text, ".")
 	n := new(big.Int)
+	if base == 10 && strings.Trim(whole+behind, "0123456789") == "" {
+		n.SetString("0"+whole+behind, 10)
+		return number{n, len(behind)}, nil
+	}
 	digit := func(c byte) int64 {
 		if c >= 'A' {
 			return int64(c-'A') + 10
@@ -151,11 +176,11 @@ func parse(text string, base int) number {
 		add(behind[i])
 	}
 	if base == 10 {
-		return number{n, len(behind)}
+		return number{n, len(behind)}, nil
 	}
 	x := number{new(big.Int).Mul(n, pow10(len(behind))), 0}
 	x.n.Quo(x.n, new(big.Int).Exp(big.NewInt(int64(base)), big.NewInt(int64(len(behind))), nil))
-	return number{x.n, len(behind)}
+	return number{x.n, len(behind)}, nil
 }
 
 // String writes the number in decimal as bc does: without a zero before the point.

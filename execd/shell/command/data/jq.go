@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,12 +26,13 @@ var jqOptions = getopt.New("acCef:hjL:MnrRsSV", "ascii-output=a", "compact-outpu
 type filter struct {
 	*tool.Call
 	ctx                                               context.Context
+	pulse                                             *pulse
 	code                                              *gojq.Code
 	values                                            []any // of the variables
 	order                                             *order
 	printer                                           printer
 	nullInput, rawInput, slurp, raw, join, exit, nul0 bool
-	unbuffered                                        bool
+	unbuffered, stream, seq                           bool
 	inputs                                            *inputs
 	last                                              any
 	some                                              bool
@@ -77,7 +79,9 @@ func jq(ctx context.Context, c *tool.Call) error {
 		program, a.operands = a.operands[0], a.operands[1:]
 	}
 	f.order = newOrder(program, sorted)
-	f.printer.order = f.order
+	f.pulse = newPulse(ctx, c)
+	f.order.step = f.pulse.look
+	f.printer.order, f.printer.step = f.order, f.pulse.look
 	f.inputs = &inputs{filter: f, names: a.operands, stdin: len(a.operands) == 0}
 	if err := f.compile(program, a); err != nil {
 		return err
@@ -117,8 +121,10 @@ func (f *filter) set(o getopt.Option) error {
 			return f.Die(2, "Cannot indent more than 7 characters")
 		}
 		f.printer.indent = strings.Repeat(" ", n)
-	case "stream", "seq":
-		return f.Die(2, "--%s is not supported", o.Name)
+	case "stream":
+		f.stream = true
+	case "seq":
+		f.seq = true
 	case "V":
 		_, _ = f.Out.WriteString("jq-1.6\n")
 		return tool.Exit(0)
@@ -260,7 +266,7 @@ func (f *filter) compile(program string, a *jqArgs) error {
 		names, f.values = append(names, "$"+name), append(f.values, a.named[name])
 	}
 	f.order.learn([]string{"positional", "named"})
-	options := append(f.order.functions(), gojq.WithVariables(names), gojq.WithEnvironLoader(func() []string { return f.Env }),
+	options := append(slices.Concat(f.order.functions(), f.pulse.bounds()), gojq.WithVariables(names), gojq.WithEnvironLoader(func() []string { return f.Env }),
 		gojq.WithInputIter(f.inputs), gojq.WithFunction("input_filename", 0, 0, func(any, []any) any {
 			if f.inputs.name == "" || f.inputs.name == "-" {
 				return nil
@@ -284,6 +290,7 @@ type inputs struct {
 	decoder *decoder
 	lines   *tool.Lines
 	slurped bool
+	events  []any // of --stream, that come next
 	err     error // what ended them
 }
 
@@ -394,7 +401,24 @@ func (in *inputs) close() {
 	in.open, in.decoder, in.lines = nil, nil, nil
 }
 
+// one returns the next value, or with --stream the next event of one.
 func (in *inputs) one() (any, bool) {
+	if !in.stream || in.rawInput {
+		return in.whole()
+	}
+	if len(in.events) == 0 {
+		v, ok := in.whole()
+		if !ok {
+			return nil, false
+		}
+		in.events = in.order.events(nil, nil, v)
+	}
+	v := in.events[0]
+	in.events = in.events[1:]
+	return v, true
+}
+
+func (in *inputs) whole() (any, bool) {
 	for in.advance() {
 		if in.lines != nil {
 			if line, ok := in.lines.Next(); ok {
@@ -483,7 +507,7 @@ func (f *filter) status() error {
 
 // each runs the program on one value.
 func (f *filter) each(v any) error {
-	iter := f.code.RunWithContext(f.ctx, v, f.values...)
+	iter := f.code.RunWithContext(f.pulse, v, f.values...)
 	for n := 0; ; n++ {
 		if err := f.Step(f.ctx, 10); err != nil {
 			return err
@@ -536,13 +560,17 @@ func (f *filter) where() string {
 
 func (f *filter) write(v any) error {
 	f.last, f.some = v, true
+	if f.seq {
+		_ = f.Out.WriteByte(0x1e)
+	}
 	if s, ok := v.(string); ok && f.raw {
 		_, _ = f.Out.WriteString(s)
 	} else {
 		f.printer.print(v, 0)
 	}
-	var err error
+	err := f.printer.err
 	switch {
+	case err != nil:
 	case f.nul0:
 		err = f.Out.WriteByte(0)
 	case !f.join:

@@ -14,7 +14,8 @@ type order struct {
 	shapes  map[string][]string // sorted keys, joined, to keys in order
 	seen    map[string]int      // where a key was first seen in the input
 	program string
-	sorted  bool // -S
+	sorted  bool         // -S
+	step    func() error // whether to go on, see printer
 }
 
 func newOrder(program string, sorted bool) *order {
@@ -29,7 +30,7 @@ func shapeOf(keys []string) string {
 
 // learn remembers the keys of an object that was read.
 func (o *order) learn(keys []string) {
-	if len(keys) < 2 || len(o.shapes) >= maxShapes || len(keys) > maxShapes {
+	if len(keys) == 0 || len(o.shapes) >= maxShapes || len(keys) > maxShapes {
 		return
 	}
 	for _, k := range keys {

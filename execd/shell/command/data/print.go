@@ -17,9 +17,39 @@ type printer struct {
 	indent string // "" for one line
 	ascii  bool
 	colors bool
+
+	// step, when not nil, says whether to go on; it is asked now and then. A value can be very much longer as text than it
+	// is in memory, where its parts may be one.
+	step func() error
+	n    int
+	err  error // what ended the printing
+}
+
+// printPeriod is how many values are printed between two looks at the context.
+const printPeriod = 1 << 10
+
+// end writes what is in the buffer, and returns what ended the printing.
+func (p *printer) end() error {
+	if err := p.w.Flush(); p.err == nil {
+		p.err = err
+	}
+	return p.err
+}
+
+// over says whether the printing has ended: nobody reads it any more, or the command is to end.
+func (p *printer) over() bool {
+	if p.n++; p.n%printPeriod == 0 && p.err == nil {
+		if _, p.err = p.w.WriteString(""); p.err == nil && p.step != nil {
+			p.err = p.step()
+		}
+	}
+	return p.err != nil
 }
 
 func (p *printer) print(v any, depth int) {
+	if p.over() {
+		return
+	}
 	switch v := v.(type) {
 	case nil:
 		p.scalar("1;30", "null")
@@ -53,6 +83,9 @@ func (p *printer) newline(depth int) {
 func (p *printer) array(v []any, depth int) {
 	_ = p.w.WriteByte('[')
 	for i, e := range v {
+		if p.err != nil {
+			return
+		}
 		if i > 0 {
 			_ = p.w.WriteByte(',')
 		}
@@ -68,6 +101,9 @@ func (p *printer) array(v []any, depth int) {
 func (p *printer) object(v map[string]any, depth int) {
 	_ = p.w.WriteByte('{')
 	for i, k := range p.order.keys(v) {
+		if p.err != nil {
+			return
+		}
 		if i > 0 {
 			_ = p.w.WriteByte(',')
 		}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
+	"slices"
 
 	"github.com/itchyny/gojq"
 )
@@ -28,16 +28,21 @@ func parse(program string) (*gojq.Query, error) {
 	if err != nil {
 		return nil, err
 	}
+	bounds, err := gojq.Parse(boundPrelude + ".")
+	if err != nil {
+		return nil, err
+	}
 	before, err := gojq.Parse(prelude + ".")
 	if err != nil {
 		return nil, err
 	}
-	query.FuncDefs = append(before.FuncDefs, query.FuncDefs...)
 	rewrite(reflect.ValueOf(query))
+	rewrite(reflect.ValueOf(before))
+	query.FuncDefs = slices.Concat(bounds.FuncDefs, before.FuncDefs, query.FuncDefs)
 	return query, nil
 }
 
-// rewrite changes every term below v.
+// rewrite changes every term and operator below v.
 func rewrite(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -45,8 +50,11 @@ func rewrite(v reflect.Value) {
 			return
 		}
 		rewrite(v.Elem())
-		if t, ok := v.Interface().(*gojq.Term); ok {
-			rewriteTerm(t)
+		switch at := v.Interface().(type) {
+		case *gojq.Term:
+			rewriteTerm(at)
+		case *gojq.Query:
+			rewriteQuery(at)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
@@ -65,8 +73,17 @@ func function(name string) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name}}}
 }
 
-// rewriteTerm turns T[]S into (T | .[_keys])S, and ".." into a call of recurse.
+// rewriteTerm turns T[]S into (T | .[_keys])S, ".." into a call of recurse, and makes what a string gives fit.
 func rewriteTerm(t *gojq.Term) {
+	if grows(t) {
+		text := *t
+		text.SuffixList = nil
+		*t = gojq.Term{
+			Type:       gojq.TermTypeQuery,
+			Query:      &gojq.Query{Left: &gojq.Query{Term: &text}, Op: gojq.OpPipe, Right: function("_fit")},
+			SuffixList: t.SuffixList,
+		}
+	}
 	if t.Type == gojq.TermTypeRecurse {
 		t.Type, t.Func = gojq.TermTypeFunc, &gojq.Func{Name: "recurse"}
 	}
@@ -107,10 +124,12 @@ func (o *order) functions() []gojq.CompilerOption {
 			return gojq.NewIter[any](cannotIterate(v))
 		}),
 		gojq.WithFunction("_tojson", 0, 0, func(v any, _ []any) any {
-			var b strings.Builder
-			p := printer{w: bufWriter(&b), order: o}
+			var b boundedBuilder
+			p := printer{w: bufWriter(&b), order: o, step: o.step}
 			p.print(v, 0)
-			_ = p.w.Flush()
+			if err := p.end(); err != nil {
+				return err
+			}
 			return b.String()
 		}),
 	}

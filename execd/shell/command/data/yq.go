@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ var yqOptions = getopt.New("CeiI:jMno:p:PrsyYN", "colors=C", "no-colors=M", "exi
 type yamlFilter struct {
 	*tool.Call
 	ctx                              context.Context
+	pulse                            *pulse
 	code                             *gojq.Code
 	order                            *order
 	json, jsonInput, inPlace, null   bool
@@ -63,7 +65,9 @@ func yq(ctx context.Context, c *tool.Call) error {
 		return c.Die(1, "Error: %s", err)
 	}
 	y.order = newOrder(program, false)
-	settings := append(y.order.functions(), gojq.WithEnvironLoader(func() []string { return c.Env }))
+	y.pulse = newPulse(ctx, c)
+	y.order.step = y.pulse.look
+	settings := append(slices.Concat(y.order.functions(), y.pulse.bounds()), gojq.WithEnvironLoader(func() []string { return c.Env }))
 	y.code, err = gojq.Compile(query, settings...)
 	if err != nil {
 		return c.Die(1, "Error: %s", err)
@@ -176,7 +180,7 @@ func (y *yamlFilter) file(name string) error {
 }
 
 func (y *yamlFilter) each(v any) error {
-	iter := y.code.RunWithContext(y.ctx, v)
+	iter := y.code.RunWithContext(y.pulse, v)
 	for {
 		if err := y.Step(y.ctx, 10); err != nil {
 			return err
@@ -186,7 +190,7 @@ func (y *yamlFilter) each(v any) error {
 			return nil
 		}
 		if err, failed := out.(error); failed {
-			if y.ctx.Err() != nil {
+			if tool.Ends(y.ctx, err) {
 				return err
 			}
 			return y.Die(1, "Error: %s", err)
@@ -200,11 +204,13 @@ func (y *yamlFilter) each(v any) error {
 func (y *yamlFilter) write(v any) error {
 	y.last = v
 	if y.json {
-		p := printer{w: y.Out, order: y.order, indent: strings.Repeat(" ", y.indent)}
+		p := printer{w: y.Out, order: y.order, step: y.order.step, indent: strings.Repeat(" ", y.indent)}
 		if y.compact {
 			p.indent = ""
 		}
-		p.print(v, 0)
+		if p.print(v, 0); p.err != nil {
+			return p.err
+		}
 		y.some = true
 		return y.Out.WriteByte('\n')
 	}

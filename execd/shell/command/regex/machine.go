@@ -22,6 +22,7 @@ type machine struct {
 	end    int // where the innermost accept was
 	behind int // where the innermost look-behind ends
 	steps  int
+	asked  int // steps when the count was told last
 	depth  int
 	count  func(n int) error
 	err    error
@@ -49,13 +50,17 @@ func assemble(n *node, groups int) *program {
 }
 
 // tick counts a step; false ends the search.
-func (m *machine) tick() bool {
-	if m.steps++; m.steps%stepBatch == 0 && m.err == nil {
+func (m *machine) tick() bool { return m.ticks(1) }
+
+// ticks counts n steps.
+func (m *machine) ticks(n int) bool {
+	if m.steps += n; m.steps-m.asked >= stepBatch && m.err == nil {
 		if m.count != nil {
-			m.err = m.count(stepBatch)
+			m.err = m.count(m.steps - m.asked)
 		} else if m.steps > maxSteps {
 			m.err = ErrCost
 		}
+		m.asked = m.steps
 	}
 	return m.err == nil
 }
@@ -255,7 +260,7 @@ func (p *program) group(n *node, next step) step {
 func backref(n *node, next step) step {
 	return func(m *machine, pos int) bool {
 		lo, hi := m.caps[2*n.index], m.caps[2*n.index+1]
-		if lo < 0 || !m.tick() {
+		if lo < 0 || !m.ticks(1+(hi-lo)>>5) { // bytes are compared many at once
 			return false
 		}
 		size := prefix(m.text[pos:], string(m.text[lo:hi]), n.fold)

@@ -2,7 +2,10 @@ package regex
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
+	"regexp/syntax"
+	"strings"
 )
 
 // Syntax is a language of expressions.
@@ -37,6 +40,7 @@ type Regexp struct {
 	required []byte         // what every match holds
 	folded   []byte         // what every match holds in either case, in lower case
 	re       *regexp.Regexp // nil when only the machine will do
+	size     int            // of re, in instructions, or usualSize if that is more
 	ascii    bool           // re is right for ASCII texts only
 	context  bool           // what is before a search's start matters
 	program  *program
@@ -101,7 +105,9 @@ func (r *Regexp) build(n *node) error {
 	w := &rewriter{}
 	w.node(n)
 	if !w.failed {
-		re, err := regexp.Compile(w.String())
+		source := w.String()
+		re, err := regexp.Compile(source)
+		r.size = sizeOf(source)
 		if err == nil && r.options.Syntax != Perl {
 			re.Longest()
 		}
@@ -109,6 +115,19 @@ func (r *Regexp) build(n *node) error {
 	}
 	r.program = assemble(n, r.groups)
 	return nil
+}
+
+// sizeOf estimates how many instructions an expression of RE2's is: its length, unless something in it is counted.
+func sizeOf(source string) int {
+	size := len(source)
+	if strings.Contains(source, "{") {
+		if tree, err := syntax.Parse(source, syntax.Perl); err == nil {
+			if prog, err := syntax.Compile(tree.Simplify()); err == nil {
+				size = len(prog.Inst)
+			}
+		}
+	}
+	return max(size, usualSize)
 }
 
 // bounded adds what Word and Whole ask for.
@@ -179,37 +198,96 @@ func (r *Regexp) Find(b []byte) ([]int, error) {
 	return r.search(b, 0)
 }
 
+// Counting returns the expression with another Options.Step.
+func (r *Regexp) Counting(step func(n int) error) *Regexp {
+	c := *r
+	c.options.Step = step
+	return &c
+}
+
 // FindAll returns up to n matches (all when n is negative), one after another; an empty one directly after another
 // match does not count.
 func (r *Regexp) FindAll(b []byte, n int) ([][]int, error) {
 	if len(r.required) > 0 && !bytes.Contains(b, r.required) {
 		return nil, nil
 	}
-	if r.text == nil && r.automaton(b) {
+	// What looks at what is before a match cannot begin in the middle of a text.
+	if r.text == nil && r.automaton(b) && (len(b) < manyText || r.context || r.options.Step == nil) {
 		return r.re.FindAllSubmatchIndex(b, n), nil
 	}
 	var all [][]int
-	for pos, last := 0, -1; n < 0 || len(all) < n; {
-		loc, err := r.search(b, pos)
+	err := r.Each(b, func(loc []int) error {
+		if len(all) == n {
+			return errEnough
+		}
+		all = append(all, loc)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return all, err
+}
+
+// errEnough ends Each for FindAll.
+var errEnough = errors.New("enough")
+
+// Each calls f for the matches that FindAll would return, one after another, until f gives an error, which it returns: all
+// matches together can take much more memory than the text.
+func (r *Regexp) Each(b []byte, f func(loc []int) error) error {
+	if len(r.required) > 0 && !bytes.Contains(b, r.required) {
+		return nil
+	}
+	fast := r.text == nil && !r.context && r.automaton(b)
+	found := 0
+	for pos, last := 0, -1; pos <= len(b); {
+		loc, err := r.next(b, pos, fast)
 		if err != nil || loc == nil {
-			return all, err
+			return err
 		}
 		if loc[1] > loc[0] || loc[0] != last {
-			all = append(all, loc)
+			if err := f(loc); err != nil {
+				return err
+			}
+			if found++; found%stepBatch == 0 && r.options.Step != nil {
+				if err := r.options.Step(stepBatch); err != nil {
+					return err
+				}
+			}
 		}
 		if pos, last = loc[1], loc[1]; loc[1] == loc[0] {
 			pos += max(runeLen(b[pos:]), 1)
 		}
-		if pos > len(b) {
-			break
+	}
+	return nil
+}
+
+// next finds the first match at or after pos. Fast is by the automaton at once; what that takes at most is counted.
+func (r *Regexp) next(b []byte, pos int, fast bool) ([]int, error) {
+	if !fast {
+		return r.search(b, pos)
+	}
+	if r.options.Step != nil {
+		if err := r.options.Step(1 + (len(b)-pos)>>4); err != nil {
+			return nil, err
 		}
 	}
-	return all, nil
+	loc := r.re.FindSubmatchIndex(b[pos:])
+	for i := range loc {
+		if loc[i] >= 0 {
+			loc[i] += pos
+		}
+	}
+	return loc, nil
 }
 
 // automaton says whether the standard library's engine can search b, and in time to be stopped.
 func (r *Regexp) automaton(b []byte) bool {
-	return r.re != nil && (len(b) < longText || r.options.Step == nil) && (!r.ascii || isASCII(b))
+	n := len(b)
+	if !r.context { // what cannot stream has but the machine, for texts that are long indeed
+		n = n * r.size / usualSize
+	}
+	return r.re != nil && (n < longText || r.options.Step == nil) && (!r.ascii || isASCII(b))
 }
 
 // search finds the first match at or after pos by what can be stopped on the way.

@@ -3,6 +3,7 @@ package regex_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,6 +136,49 @@ func TestCost(t *testing.T) {
 		}
 		if ok, err := r.Match([]byte(text + "z")); !errors.Is(err, stop) && !ok {
 			t.Errorf("%s: %v, %v", expr, ok, err)
+		}
+	}
+}
+
+// The matches of a long text, each of which is counted, are those that are found when nobody counts.
+func TestFindAllCounted(t *testing.T) {
+	text := []byte(strings.Repeat("some words, and more of them; Zeile für Zeile ", 100) + "\nlast")
+	for _, expr := range []string{"o", "[a-z]+", "m.", "e*", "(o|or)(d|ds)?", "^some", "$", "\\bmore\\b", "ü", "x", "s.*t", "Z[^ ]+", "(o)(.)|(m)"} {
+		for _, syntax := range []regex.Syntax{regex.Extended, regex.Perl} {
+			free, err := regex.Compile(expr, regex.Options{Syntax: syntax})
+			if err != nil {
+				t.Fatal(expr, err)
+			}
+			steps := 0
+			counted := free.Counting(func(n int) error { steps += n; return nil })
+			for _, n := range []int{-1, 1, 7} {
+				want, _ := free.FindAll(text, n)
+				got, err := counted.FindAll(text, n)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %d: %v, %v, want %v", expr, n, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+// All matches of one text can take time in the square of its length, and back-references compare long texts: both end when
+// the count says so.
+func TestCostOfMany(t *testing.T) {
+	stop := errors.New("enough")
+	for _, expr := range []string{"a|a.*b", `(a*)(a*)\2\1b`} {
+		steps := 0
+		r, err := regex.Compile(expr, regex.Options{Syntax: regex.Extended, Step: func(n int) error {
+			if steps += n; steps > 1<<16 {
+				return stop
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.FindAll([]byte("b"+strings.Repeat("a", 20_000)), -1); !errors.Is(err, stop) {
+			t.Errorf("%s: %v, want it stopped", expr, err)
 		}
 	}
 }

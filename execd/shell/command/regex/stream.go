@@ -5,22 +5,31 @@ import (
 	"unicode/utf8"
 )
 
-// longText is a text that takes the automaton so long that it must be stoppable inside.
-const longText = 1 << 18
+// longText is a text that takes an automaton of the usual size so long that it must be stoppable inside. It may look at
+// every instruction for every character.
+const (
+	longText  = 1 << 17
+	usualSize = 32
+)
+
+// manyText is a text whose matches, all of them, can take the automaton as long: each may look at all that follows.
+const manyText = 1 << 11
 
 // runes feeds a text to the automaton, counting.
 type runes struct {
 	text []byte
 	pos  int
 	n    int
+	size int // of the automaton
 	step func(int) error
 	err  error
 }
 
 // ReadRune implements io.RuneReader: the count's error is the end of the text.
 func (r *runes) ReadRune() (rune, int, error) {
-	if r.n++; r.n%stepBatch == 0 && r.err == nil && r.step != nil {
-		r.err = r.step(stepBatch)
+	if r.n += r.size / usualSize; r.n >= stepBatch && r.err == nil && r.step != nil {
+		r.err = r.step(r.n)
+		r.n = 0
 	}
 	if r.err != nil || r.pos >= len(r.text) {
 		return 0, 0, io.EOF
@@ -32,7 +41,7 @@ func (r *runes) ReadRune() (rune, int, error) {
 
 // stream searches b from pos, as if it began there.
 func (r *Regexp) stream(b []byte, pos int) ([]int, error) {
-	in := &runes{text: b[pos:], step: r.options.Step}
+	in := &runes{text: b[pos:], size: r.size, step: r.options.Step}
 	loc := r.re.FindReaderSubmatchIndex(in)
 	if in.err != nil {
 		return nil, in.err

@@ -28,7 +28,9 @@ func (m *machine) substitute(s *substitution) error {
 	}
 	done := false
 	if text := re.Literal(); text != nil && s.plain() {
-		done = m.replaceLiteral(s, text)
+		if done, err = m.replaceLiteral(s, text); err != nil {
+			return err
+		}
 	} else if done, err = m.replaceMatches(s, re); err != nil {
 		return err
 	}
@@ -56,16 +58,29 @@ func (s *substitution) plain() bool {
 }
 
 // replaceLiteral puts the new line into buf, and reports whether it is another one.
-func (m *machine) replaceLiteral(s *substitution, text []byte) bool {
+func (m *machine) replaceLiteral(s *substitution, text []byte) (bool, error) {
 	var with []byte
 	if len(s.parts) > 0 {
 		with = s.parts[0].text
 	}
 	rest, out, seen, done := m.space, m.buf[:0], 0, false
+	counted := int64(0)
+	defer func() { _ = m.Take(-counted) }() // who has called counts the text as a whole
 	for {
 		i := bytes.Index(rest, text)
 		if i < 0 {
 			break
+		}
+		if seen&1023 == 1023 {
+			if err := m.Step(m.ctx, 16); err != nil {
+				return false, err
+			}
+		}
+		if int64(len(out)) > counted+growth {
+			counted += growth
+			if err := m.Take(growth); err != nil {
+				return false, err
+			}
 		}
 		out = append(out, rest[:i]...)
 		if seen++; seen >= s.nth && (s.global || !done) {
@@ -79,7 +94,7 @@ func (m *machine) replaceLiteral(s *substitution, text []byte) bool {
 		}
 	}
 	m.buf = append(out, rest...)
-	return done
+	return done, nil
 }
 
 func (m *machine) replaceMatches(s *substitution, re *regex.Regexp) (bool, error) {
@@ -91,6 +106,9 @@ func (m *machine) replaceMatches(s *substitution, re *regex.Regexp) (bool, error
 		out := append(m.buf[:0], m.space[:loc[0]]...)
 		m.buf = append(m.expand(out, s, loc), m.space[loc[1]:]...)
 		return true, nil
+	}
+	if len(m.space) >= manyMatches {
+		return m.replaceEach(s, re)
 	}
 	n := s.nth
 	if s.global {
@@ -111,6 +129,42 @@ func (m *machine) replaceMatches(s *substitution, re *regex.Regexp) (bool, error
 	}
 	m.buf = append(out, m.space[at:]...)
 	return true, nil
+}
+
+// manyMatches is how long a text is whose matches are not held all at once, and growth how much of what replaces it is
+// counted at once.
+const (
+	manyMatches = 64 << 10
+	growth      = 1 << 20
+)
+
+var errDone = errors.New("done")
+
+// replaceEach is replaceMatches for a long text: match by match, with what comes of it counted while it grows.
+func (m *machine) replaceEach(s *substitution, re *regex.Regexp) (bool, error) {
+	out, at, n, counted := m.buf[:0], 0, 0, int64(0)
+	err := re.Each(m.space, func(loc []int) error {
+		if n++; n < s.nth {
+			return nil
+		}
+		out = append(out, m.space[at:loc[0]]...)
+		out = m.expand(out, s, loc)
+		at = loc[1]
+		if !s.global {
+			return errDone
+		}
+		if int64(len(out)) <= counted {
+			return nil
+		}
+		counted += growth
+		return m.Take(growth)
+	})
+	_ = m.Take(-counted) // who has called counts the text as a whole
+	m.buf = append(out, m.space[at:]...)
+	if err != nil && !errors.Is(err, errDone) {
+		return false, err
+	}
+	return n >= s.nth, nil
 }
 
 // expand appends the replacement for one match.

@@ -169,19 +169,24 @@ func tac(ctx context.Context, c *tool.Call) error {
 		if err != nil {
 			return err
 		}
-		return reverse(c.Out, data, separator, before)
+		return reverse(ctx, c, data, separator, before)
 	})
 }
 
-func reverse(out io.Writer, data, separator []byte, before bool) error {
-	for len(data) > 0 {
+func reverse(ctx context.Context, c *tool.Call, data, separator []byte, before bool) error {
+	for n := 1; len(data) > 0; n++ {
+		if n%1024 == 0 {
+			if err := c.Step(ctx, 100); err != nil {
+				return err
+			}
+		}
 		cut := 0
 		if before {
 			cut = max(bytes.LastIndex(data, separator), 0)
 		} else if i := bytes.LastIndex(data[:max(len(data)-len(separator), 0)], separator); i >= 0 {
 			cut = i + len(separator)
 		}
-		if _, err := out.Write(data[cut:]); err != nil {
+		if _, err := c.Out.Write(data[cut:]); err != nil {
 			return err
 		}
 		data = data[:cut]

@@ -16,6 +16,7 @@ var columnOptions = getopt.New("c:eH:l:LN:no:O:R:s:tx", "output-width:=c", "tabl
 // columns is what one column does.
 type columns struct {
 	*tool.Call
+	ctx       context.Context
 	table     bool
 	fillRows  bool
 	keepEmpty bool
@@ -33,7 +34,7 @@ func column(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	k := &columns{Call: c, width: 80, between: "  ", right: map[string]bool{}, hide: map[string]bool{}}
+	k := &columns{Call: c, ctx: ctx, width: 80, between: "  ", right: map[string]bool{}, hide: map[string]bool{}}
 	if w, ok := c.Getenv("COLUMNS"); ok {
 		if n, err := strconv.Atoi(w); err == nil && n > 0 {
 			k.width = n
@@ -49,7 +50,7 @@ func column(ctx context.Context, c *tool.Call) error {
 			if strings.TrimSpace(string(line)) == "" && !k.keepEmpty {
 				continue
 			}
-			if err := c.Take(int64(len(line)) * 2); err != nil {
+			if err := c.Take(int64(len(line))*2 + 128); err != nil { // with what leads to it and to its fields
 				return err
 			}
 			lines = append(lines, string(line))
@@ -126,7 +127,10 @@ func (k *columns) printTable(lines []string) error {
 	if k.names != nil {
 		rows = append(rows, k.names)
 	}
-	for _, line := range lines {
+	for i, line := range lines {
+		if err := k.pause(i); err != nil {
+			return err
+		}
 		rows = append(rows, k.split(line))
 	}
 	var widths []int
@@ -138,7 +142,10 @@ func (k *columns) printTable(lines []string) error {
 			widths[i] = max(widths[i], displayWidth(field))
 		}
 	}
-	for _, r := range rows {
+	for i, r := range rows {
+		if err := k.pause(i); err != nil {
+			return err
+		}
 		if err := k.printRow(r, widths); err != nil {
 			return err
 		}
@@ -185,6 +192,9 @@ func (k *columns) printList(lines []string) error {
 	across := max(k.width/width, 1)
 	down := (len(lines) + across - 1) / across
 	for row := range down {
+		if err := k.pause(row); err != nil {
+			return err
+		}
 		at, column := 0, 0
 		for i := range across {
 			n := i*down + row
@@ -205,6 +215,14 @@ func (k *columns) printList(lines []string) error {
 		}
 	}
 	return nil
+}
+
+// pause looks at the context now and then.
+func (k *columns) pause(row int) error {
+	if row%1024 != 1023 {
+		return nil
+	}
+	return k.Step(k.ctx, 100)
 }
 
 func displayWidth(s string) int {

@@ -102,6 +102,11 @@ func (s *shuffler) lines(ctx context.Context, operands []string) ([][]byte, erro
 			return nil, err
 		}
 		for i := s.lo; i <= s.hi; i++ {
+			if i&0xffff == 0 {
+				if err := s.Step(ctx, 1<<10); err != nil {
+					return nil, err
+				}
+			}
 			lines = append(lines, strconv.AppendInt(nil, int64(i), 10))
 		}
 		return lines, nil
@@ -112,6 +117,9 @@ func (s *shuffler) lines(ctx context.Context, operands []string) ([][]byte, erro
 	data, err := s.ReadFile(ctx, name)
 	if err != nil {
 		return nil, s.Die(1, "%s: %s", name, command.Reason(err))
+	}
+	if err := s.Take(24 * int64(bytes.Count(data, []byte{s.end}))); err != nil { // what leads to the lines
+		return nil, err
 	}
 	lines = bytes.Split(data, []byte{s.end})
 	if len(lines[len(lines)-1]) == 0 {

@@ -102,7 +102,7 @@ func (u *uniqer) file(_ string, in *tool.Input) error {
 			u.n++
 			if u.all {
 				u.rest = append(u.rest, bytes.Clone(line))
-				if err := u.Take(int64(len(line))); err != nil {
+				if err := u.Take(int64(len(line)) + 48); err != nil { // with what leads to it
 					return err
 				}
 			}

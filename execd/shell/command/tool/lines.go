@@ -60,12 +60,14 @@ func (l *Lines) last() ([]byte, bool) {
 // Block returns all whole lines that have been read, the last one of the stream even without its delimiter. It is good
 // until the next call; nil at the end and after an error.
 func (l *Lines) Block() []byte {
+	searched := 0
 	for {
-		if i := bytes.LastIndexByte(l.buf[l.start:l.end], l.delim); i >= 0 {
-			block := l.buf[l.start : l.start+i+1]
-			l.start += i + 1
+		if i := bytes.LastIndexByte(l.buf[l.start+searched:l.end], l.delim); i >= 0 {
+			block := l.buf[l.start : l.start+searched+i+1]
+			l.start += searched + i + 1
 			return block
 		}
+		searched = l.end - l.start
 		if l.eof || l.err != nil {
 			block, _ := l.last()
 			if l.err != nil || len(block) == 0 {

@@ -1,6 +1,7 @@
 package toolbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -46,6 +47,28 @@ func TestBombs(t *testing.T) {
 				t.Errorf("%s: took %v", bomb, took)
 			}
 		})
+	}
+}
+
+// What doubles and doubles ends by itself, with an error of its own, before it is large.
+func TestTooLarge(t *testing.T) {
+	for _, script := range []string{
+		`jq -n '"aaaaaaaa" | until(false; . + .)'`, `jq -n '"aaaaaaaa" | until(false; . * 1000)'`, `jq -n '"a" | until(false; "\(.)\(.)")'`,
+		`jq -n '{a: "x"} | until(false; .a += .a)'`,
+		`jq -n '{a: "x"} | until(false; .a *= 100)'`, `jq -n '[1] | until(false; . + .)'`, `jq -n '[range(100000) | "x" * 1000] | add'`,
+		`jq -n '[range(100000) | "x"] | join("x" * 1000)'`, `jq -n 'reduce range(60) as $i ("x"; [., .]) | tojson'`,
+		`jq -n '"x" * 2000000000'`, `yq -n '"aaaaaaaa" | until(false; . + .)'`,
+		"printf 'select 1;\nselect zeroblob(1e9);' | sqlite3", "sqlite3 :memory: \"select replace(hex(zeroblob(1000000)), '0', hex(zeroblob(1000000)))\"",
+		"echo '9^9^9^9' | bc 2>&1 | grep .; false", "xz -dc < /dev/zero",
+	} {
+		var errs bytes.Buffer
+		status, err := shell.Run(t.Context(), shell.Config{
+			Tree: vfstest.NewTree(), Stdout: io.Discard, Stderr: &errs, Commands: table, Env: []string{"PATH=/usr/bin"},
+			Limits: shell.Limits{Time: time.Minute, Memory: 512 << 20},
+		}, script)
+		if err != nil || status == 0 {
+			t.Errorf("%s: status %d, %v: %.200s", script, status, err, errs.String())
+		}
 	}
 }
 
