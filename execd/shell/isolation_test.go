@@ -85,6 +85,9 @@ func runConfined(t *testing.T) {
 		"git init -q; echo a > a; git add .; git -c user.name=A -c user.email=a@b commit -qm a; git log -p; git status; git switch -c b",
 		"cat /etc/passwd /proc/self/environ ../../../../etc/hosts; ls -la / /tmp /dev; echo > /dev/tcp/127.0.0.1/1; /bin/sh -c id",
 		"date; TZ=Europe/Paris date; id; hostname; uname -a; nproc; df; ps; kill -9 1; cat /dev/urandom | head -c 9; tar cz . | tar tz",
+		"sqlite3 a.db 'create table t(a); insert into t values(random()); select * from t order by a' .dump .tables; sqlite3 a.db 'vacuum'",
+		"sqlite3 'file:/etc/x.db?vfs=os' .tables; sqlite3 a.db \"attach 'file:/etc/x.db?vfs=os' as x\" 'pragma journal_mode=wal'; sqlite3 a.db .tables",
+		"tar cJ . | tar tJ; seq 1000 | xz | xz -dc | tail -n 1",
 	} {
 		runScript(t, newTree(t), script, false)
 		n++

@@ -15,6 +15,7 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/git"
 	"github.com/carrelfs/carrel/execd/shell/command/search"
 	"github.com/carrelfs/carrel/execd/shell/command/sed"
+	"github.com/carrelfs/carrel/execd/shell/command/sqlite"
 	"github.com/carrelfs/carrel/execd/shell/command/text"
 )
 
@@ -22,7 +23,7 @@ import (
 func Table() command.Table {
 	all := command.Table{}
 	lookup := func(name string) bool { return all[name] != nil }
-	for _, t := range []command.Table{archive.Table(), basic.Table(lookup), calc.Table(), compare.Table(), data.Table(), encode.Table(), file.Table(), git.Table(), search.Table(), text.Table()} {
+	for _, t := range []command.Table{archive.Table(), basic.Table(lookup), calc.Table(), compare.Table(), data.Table(), encode.Table(), file.Table(), git.Table(), search.Table(), sqlite.Table(), text.Table()} {
 		maps.Copy(all, t)
 	}
 	all["awk"], all["gawk"], all["mawk"] = awk.Command, awk.Command, awk.Command
