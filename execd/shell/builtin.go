@@ -39,7 +39,7 @@ func init() {
 		"type": (*shell).builtinType, "ulimit": (*shell).builtinUlimit, "umask": (*shell).builtinUmask,
 		"unset": (*shell).builtinUnset, "enable": (*shell).builtinEnable,
 		"bind": (*shell).builtinBind, "complete": (*shell).builtinComplete, "compgen": (*shell).builtinCompgen,
-		"compopt": (*shell).builtinCompopt, "history": (*shell).builtinHistory, "fc": (*shell).builtinHistory,
+		"compopt": (*shell).builtinCompopt, "history": (*shell).builtinHistory, "fc": (*shell).builtinFc,
 	}
 }
 
@@ -78,6 +78,10 @@ var usages = map[string]string{
 	"source": "source filename [arguments]", ".": ". filename [arguments]", "let": "let arg [arg ...]",
 	"exec": "exec [-cl] [-a name] [command [argument ...]] [redirection ...]", "pwd": "pwd [-LP]",
 	"eval": "eval [arg ...]", "shift": "shift [n]",
+	"history": "history [-c] [-d offset] [n] or history -anrw [filename] or history -ps arg [arg...]",
+	"fc":      "fc [-e ename] [-lnr] [first] [last] or fc -s [pat=rep] [command]",
+	"bind": "bind [-lpsvPSVX] [-m keymap] [-f filename] [-q name] [-u name] [-r keyseq] [-x keyseq:shell-command] " +
+		"[keyseq:readline-function or readline-command]",
 }
 
 func (sh *shell) usage(name string) {
@@ -509,16 +513,4 @@ func (sh *shell) builtinHelp(args []string) int {
 		sh.print(a + ": " + u + "\n")
 	}
 	return status
-}
-
-// noLineEditing is what the builtins of an interactive shell's line editor say here.
-func (sh *shell) builtinBind(args []string) int {
-	if len(args) > 1 && args[1] == "-l" {
-		return sh.print("abort\naccept-line\nbackward-char\n")
-	}
-	return 0
-}
-
-func (sh *shell) builtinHistory(args []string) int {
-	return 0
 }

@@ -112,6 +112,7 @@ type shell struct {
 	lineOffset  int    // of a text that does not start on the first line: that of eval or a trap
 	source      string // what the line is in, for messages
 	lastArg     string
+	history     history
 	disabled    map[string]bool // builtins put aside by enable -n; never changed in place
 	compSpecs   map[string]string
 	ulimits     map[byte]ulimitPair // never changed in place
