@@ -7,8 +7,9 @@ import (
 
 // Table returns the commands of this package. lookup says whether there is a command of a name, for which.
 func Table(lookup func(name string) bool) command.Table {
-	return command.Table{
-		"[": tool.Command(test), "basename": tool.Command(basename), "date": tool.Command(date),
+	t := command.Table{
+		"[": tool.Command(test), "arch": tool.Command(arch), "groups": tool.Command(groups), "tty": tool.Command(tty),
+		"basename": tool.Command(basename), "date": tool.Command(date),
 		"dirname": tool.Command(dirname), "echo": tool.Command(echo), "env": tool.Command(env),
 		"envsubst": tool.Command(envsubst), "expr": tool.Command(expr), "factor": tool.Command(factor),
 		"false": tool.Command(no), "hostname": tool.Command(hostname), "id": tool.Command(id), "nproc": tool.Command(nproc),
@@ -17,4 +18,8 @@ func Table(lookup func(name string) bool) command.Table {
 		"timeout": tool.Command(timeout), "true": tool.Command(ok), "uname": tool.Command(uname),
 		"which": tool.Command(which(lookup)), "whoami": tool.Command(whoami), "yes": tool.Command(yes),
 	}
+	for name, p := range prefixes {
+		t[name] = tool.Command(p.body)
+	}
+	return t
 }

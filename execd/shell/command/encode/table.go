@@ -8,8 +8,9 @@ import (
 // Table returns the commands of this package.
 func Table() command.Table {
 	t := command.Table{
-		"base32": tool.Command(base32Body), "base64": tool.Command(base64Body), "hexdump": tool.Command(hexdump),
-		"hd": tool.Command(hexdump), "od": tool.Command(od), "strings": tool.Command(stringsBody), "xxd": tool.Command(xxd),
+		"base32": tool.Command(base32Body), "base64": tool.Command(base64Body), "cksum": tool.Command(cksum),
+		"hexdump": tool.Command(hexdump),
+		"hd":      tool.Command(hexdump), "od": tool.Command(od), "strings": tool.Command(stringsBody), "xxd": tool.Command(xxd),
 	}
 	for name, h := range hashes {
 		t[name] = tool.Command(h.body)

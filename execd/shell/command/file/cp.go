@@ -122,6 +122,9 @@ func (k *copier) withParents(ctx context.Context, p pair, operands []string) (pa
 	if target == "" {
 		target = operands[len(operands)-1]
 	}
+	if a, err := k.FS.Stat(ctx, target); err != nil || a.Type != vfs.TypeDir {
+		return p, k.Usage(1, "with --parents, the destination must be a directory")
+	}
 	p.to = joinPath(target, strings.TrimLeft(p.from, "/"))
 	if err := k.FS.MkdirAll(ctx, path.Dir(p.to), 0o777); err != nil {
 		return p, k.Die(1, "cannot make directory '%s': %s", path.Dir(p.to), command.Reason(err))

@@ -3,6 +3,7 @@ package getopt
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +59,12 @@ func New(short string, longs ...string) *Parser {
 	}
 	return p
 }
+
+// ErrHelp and ErrVersion are that --help or --version was given to a command that has no option of that name.
+var (
+	ErrHelp    = errors.New("help was asked for")
+	ErrVersion = errors.New("the version was asked for")
+)
 
 // Parse returns the options in their order, and the operands.
 func (p *Parser) Parse(args []string) (options []Option, operands []string, err error) {
@@ -141,6 +148,10 @@ func (p *Parser) find(name string) (long, error) {
 		}
 	}
 	switch {
+	case name == "help":
+		return long{}, ErrHelp
+	case name == "version":
+		return long{}, ErrVersion
 	case len(found) == 0:
 		return long{}, fmt.Errorf("unrecognized option '--%s'", name)
 	case !same(found):
@@ -151,6 +162,49 @@ func (p *Parser) find(name string) (long, error) {
 		return long{}, errors.New("option '--" + name + "' is ambiguous; possibilities:" + b.String())
 	}
 	return found[0], nil
+}
+
+// Summary lists the options, one to a line: the letter, then the names that mean the same, then what is not a letter.
+func (p *Parser) Summary() string {
+	var b strings.Builder
+	line := func(letter string, arg argument, names []long) {
+		b.WriteString("  ")
+		if letter != "" {
+			b.WriteString("-" + letter)
+		} else {
+			b.WriteString("   ")
+		}
+		for i, l := range names {
+			if i > 0 || letter != "" {
+				b.WriteString(",")
+			}
+			b.WriteString(" --" + l.name + [...]string{"", "=VALUE", "[=VALUE]"}[l.arg])
+		}
+		if len(names) == 0 {
+			b.WriteString([...]string{"", " VALUE", "[VALUE]"}[arg])
+		}
+		b.WriteString("\n")
+	}
+	letters := make([]string, 0, len(p.short))
+	for c := range p.short {
+		letters = append(letters, string(rune(c)))
+	}
+	slices.Sort(letters)
+	for _, letter := range letters {
+		var names []long
+		for _, l := range p.long {
+			if l.as == letter {
+				names = append(names, l)
+			}
+		}
+		line(letter, p.short[letter[0]], names)
+	}
+	for _, l := range p.long {
+		if len(l.as) > 1 {
+			line("", l.arg, []long{l})
+		}
+	}
+	return b.String()
 }
 
 func same(found []long) bool {

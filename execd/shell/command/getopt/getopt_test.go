@@ -1,6 +1,7 @@
 package getopt_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,5 +49,25 @@ func TestParse(t *testing.T) {
 		if strings.TrimSpace(got) != tt.want {
 			t.Errorf("%s: %s, want %s", tt.args, got, tt.want)
 		}
+	}
+}
+
+// Every command knows --help and --version, unless it has options of these names, and lists what it knows.
+func TestHelp(t *testing.T) {
+	p := getopt.New("ac:n::", "all=a", "every=a", "count:=c", "color::", "plain")
+	for _, tt := range []struct {
+		args []string
+		want error
+	}{{[]string{"--help"}, getopt.ErrHelp}, {[]string{"-a", "--version"}, getopt.ErrVersion}, {[]string{"--", "--help"}, nil}} {
+		if _, _, err := p.Parse(tt.args); !errors.Is(err, tt.want) {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+	if o, _, err := getopt.New("h", "help=h").Parse([]string{"--help"}); err != nil || len(o) != 1 {
+		t.Errorf("%v, %v", o, err)
+	}
+	const want = "  -a, --all, --every\n  -c, --count=VALUE\n  -n[VALUE]\n      --color[=VALUE]\n      --plain\n"
+	if got := p.Summary(); got != want {
+		t.Errorf("%s", got)
 	}
 }

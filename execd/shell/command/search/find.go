@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/execd/shell/command/getopt"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
@@ -29,7 +30,10 @@ type finder struct {
 	pruned   bool
 	stat     bool // the expression asks for more than names and types
 	quit     bool
+	sinks    map[string]sink // of -fprint and its like, by name
 }
+
+var findOptions = getopt.New("")
 
 // found is a node that a walk came to.
 type found struct {
@@ -44,14 +48,28 @@ type predicate func(f *found) (bool, error)
 
 func find(ctx context.Context, c *tool.Call) error {
 	f := &finder{Call: c, ctx: ctx, follow: 'P', max: 1 << 30, now: c.Now(), zone: c.Zone(ctx), names: c.Accounts(ctx), syntax: "emacs"}
+	for _, a := range c.Args[1:] {
+		switch a {
+		case "-help", "--help":
+			return c.About(findOptions, getopt.ErrHelp)
+		case "-version", "--version":
+			return c.About(findOptions, getopt.ErrVersion)
+		}
+	}
 	args := f.leading(c.Args[1:])
 	var starts []string
 	for len(args) > 0 && !startsExpression(args[0]) {
 		starts, args = append(starts, args[0]), args[1:]
 	}
-	if err := f.parse(args); err != nil {
-		return err
+	err := f.parse(args)
+	if err == nil {
+		err = f.search(starts)
 	}
+	return errors.Join(err, f.closeSinks())
+}
+
+// search goes through what is below the starting points.
+func (f *finder) search(starts []string) error {
 	if len(starts) == 0 {
 		starts = []string{"."}
 	}

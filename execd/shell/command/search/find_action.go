@@ -1,6 +1,8 @@
 package search
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/datetime"
 	"github.com/carrelfs/carrel/execd/shell/command/mode"
@@ -15,12 +18,70 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-func (f *finder) printer(end string) predicate {
+func (f *finder) printer(out *bufio.Writer, end string) predicate {
 	return func(n *found) (bool, error) {
-		_, _ = f.Out.WriteString(n.path)
-		_, err := f.Out.WriteString(end)
+		_, _ = out.WriteString(n.path)
+		_, err := out.WriteString(end)
 		return true, err
 	}
+}
+
+// sink is a file that -fprint and its like write to.
+type sink struct {
+	file *treepath.File
+	out  *bufio.Writer
+}
+
+// output opens a file to write to, once for all actions that name it.
+func (f *finder) output(name string) (*bufio.Writer, error) {
+	if s, ok := f.sinks[name]; ok {
+		return s.out, nil
+	}
+	file, err := f.FS.CreateFile(f.ctx, name)
+	if err != nil {
+		if tool.Ends(f.ctx, err) {
+			return nil, err
+		}
+		return nil, f.Die(1, "'%s': %s", name, command.Reason(err))
+	}
+	if f.sinks == nil {
+		f.sinks = map[string]sink{}
+	}
+	s := sink{file, bufio.NewWriter(file)}
+	f.sinks[name] = s
+	return s.out, nil
+}
+
+// closeSinks writes out and closes the files of output.
+func (f *finder) closeSinks() error {
+	var all error
+	for _, s := range f.sinks {
+		all = errors.Join(all, s.out.Flush(), s.file.Close())
+	}
+	return all
+}
+
+// toFile is -fprint, -fprint0, -fls and -fprintf.
+func (p *findParser) toFile(name, arg string) (predicate, error) {
+	out, err := p.output(arg)
+	if err != nil {
+		return nil, err
+	}
+	p.acts = true
+	switch name {
+	case "-fprint":
+		return p.printer(out, "\n"), nil
+	case "-fprint0":
+		return p.printer(out, "\x00"), nil
+	case "-fls":
+		return p.lister(out), nil
+	}
+	if len(p.args) == 0 {
+		return nil, p.syntaxError("missing argument to `%s'", name)
+	}
+	format := p.args[0]
+	p.args = p.args[1:]
+	return p.formatted(out, format)
 }
 
 // remover is -delete: it fails for a directory that is not empty.
@@ -132,7 +193,7 @@ func (p *findParser) execBatch(name string, args []string) predicate {
 }
 
 // lister is -ls.
-func (f *finder) lister() predicate {
+func (f *finder) lister(out *bufio.Writer) predicate {
 	return func(n *found) (bool, error) {
 		a := n.attr
 		user, _ := f.names.User(a.UID)
@@ -147,14 +208,16 @@ func (f *finder) lister() predicate {
 			target, _ := f.FS.Readlink(f.ctx, n.path)
 			name += " -> " + target
 		}
-		_, err := fmt.Fprintf(f.Out, "%9d %6d %s %3d %-8s %-8s %8d %s %s\n", a.Ino, (a.Blocks+1)/2, mode.String(a), a.Nlink,
+		_, err := fmt.Fprintf(out, "%9d %6d %s %3d %-8s %-8s %8d %s %s\n", a.Ino, (a.Blocks+1)/2, mode.String(a), a.Nlink,
 			user, group, a.Size, datetime.Format(t, layout), name)
 		return true, err
 	}
 }
 
-// printf reads a format once, into the parts that print it.
-func (p *findParser) printf(_, format string) (predicate, error) {
+func (p *findParser) printf(_, format string) (predicate, error) { return p.formatted(p.Out, format) }
+
+// formatted reads a format once, into the parts that print it.
+func (p *findParser) formatted(out *bufio.Writer, format string) (predicate, error) {
 	f := p.finder
 	f.acts = true
 	var parts []func(n *found) string
@@ -189,7 +252,7 @@ func (p *findParser) printf(_, format string) (predicate, error) {
 	}
 	return func(n *found) (bool, error) {
 		for _, part := range parts {
-			if _, err := f.Out.WriteString(part(n)); err != nil {
+			if _, err := out.WriteString(part(n)); err != nil {
 				return false, err
 			}
 		}

@@ -40,7 +40,7 @@ func (f *finder) parse(args []string) error {
 	}
 	f.expr = expr
 	if !f.acts {
-		f.expr = both(expr, f.printer("\n"))
+		f.expr = both(expr, f.printer(f.Out, "\n"))
 	}
 	return nil
 }
@@ -177,13 +177,13 @@ func (p *findParser) primary(name string) (predicate, error) {
 		return always, nil
 	case "-print":
 		f.acts = true
-		return f.printer("\n"), nil
+		return f.printer(f.Out, "\n"), nil
 	case "-print0":
 		f.acts = true
-		return f.printer("\x00"), nil
+		return f.printer(f.Out, "\x00"), nil
 	case "-ls":
 		f.acts = true
-		return f.lister(), nil
+		return f.lister(f.Out), nil
 	case "-prune":
 		return test(func(*found) bool { f.pruned = true; return true }), nil
 	case "-quit":
@@ -236,6 +236,8 @@ var findTests = map[string]func(p *findParser, name, arg string) (predicate, err
 	"-amin": (*findParser).age, "-cmin": (*findParser).age, "-newer": (*findParser).newer, "-anewer": (*findParser).newer,
 	"-cnewer": (*findParser).newer, "-samefile": (*findParser).sameFile, "-maxdepth": (*findParser).limit,
 	"-mindepth": (*findParser).limit, "-printf": (*findParser).printf, "-fstype": (*findParser).filesystem,
+	"-fprint": (*findParser).toFile, "-fprint0": (*findParser).toFile, "-fls": (*findParser).toFile,
+	"-fprintf": (*findParser).toFile,
 }
 
 func (p *findParser) withArgument(name string) (predicate, error) {

@@ -22,7 +22,7 @@ var grepOptions = getopt.New("A:B:C:D:EFGHILPRTUVXZabcd:e:f:hilm:noqrsuvwxyz0123
 	"include:", "initial-tab=T", "invert-match=v", "label:", "line-buffered", "line-number=n", "line-regexp=x",
 	"max-count:=m", "no-filename=h", "no-messages=s", "null=Z", "null-data=z", "only-matching=o", "perl-regexp=P",
 	"quiet=q", "recursive=r", "dereference-recursive=R", "regexp:=e", "silent=q", "text=a", "with-filename=H",
-	"word-regexp=w", "unix-byte-offsets=u", "binary=U")
+	"word-regexp=w", "unix-byte-offsets=u", "binary=U", "group-separator:", "no-group-separator")
 
 // grepper is what one grep looks for and shows.
 type grepper struct {
@@ -43,6 +43,9 @@ type grepper struct {
 
 func grep(ctx context.Context, c *tool.Call) error {
 	options, operands, err := grepOptions.Parse(c.Args[1:])
+	if about := c.About(grepOptions, err); about != nil {
+		return about
+	}
 	if err != nil {
 		c.Say("%s", err)
 		return usage(c)
@@ -162,6 +165,7 @@ func (g *grepper) setLong(ctx context.Context, o getopt.Option) error {
 			}
 			return g.Die(2, "%s: invalid context length argument", o.Value)
 		}
+		s.context = s.context || o.Name != "m"
 		switch o.Name {
 		case "A":
 			s.after = n
@@ -193,6 +197,10 @@ func (g *grepper) setLong(ctx context.Context, o getopt.Option) error {
 			return g.Die(2, "%s: %s", o.Value, command.Reason(err))
 		}
 		g.exclude = append(g.exclude, strings.Fields(string(data))...)
+	case "group-separator":
+		s.between, s.joined = o.Value, false
+	case "no-group-separator":
+		s.joined = true
 	case "label":
 		g.label = o.Value
 	case "color":

@@ -26,7 +26,9 @@ var rgOptions = getopt.New("A:B:C:E:FHILM:NPST:Uabcd:e:f:g:hij:lm:noqr:st:uvwxz0
 	"unrestricted=u", "invert-match=v", "word-regexp=w", "line-regexp=x", "null=0", "hidden=.", "files",
 	"files-without-match", "count-matches", "no-ignore", "no-ignore-vcs=no-ignore", "no-heading", "heading", "color:",
 	"colors:", "column", "vimgrep", "sort:", "sortr:", "no-messages", "max-columns:=M", "pretty=p", "include-zero",
-	"line-buffered", "no-config", "trim", "passthru", "stats", "null-data", "type-list", "max-filesize:", "no-hidden")
+	"line-buffered", "no-config", "trim", "passthru", "stats", "null-data", "type-list", "max-filesize:", "no-hidden",
+	"context-separator:", "no-context-separator", "max-columns-preview", "no-ignore-global", "no-ignore-exclude", "no-pcre2",
+	"sort-files", "no-sort-files", "no-require-git", "one-file-system", "mmap", "no-mmap", "no-ignore-messages")
 
 // ripper is what one rg looks for.
 type ripper struct {
@@ -173,6 +175,10 @@ func (r *ripper) setOutput(o getopt.Option) error {
 		s.count, s.each = true, true
 	case "include-zero":
 		s.zero = true
+	case "context-separator":
+		s.between, s.joined = o.Value, false
+	case "no-context-separator":
+		s.joined = true
 	case "l":
 		s.list = 'l'
 	case "files-without-match":

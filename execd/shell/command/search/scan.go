@@ -29,12 +29,15 @@ type scan struct {
 	tab     bool
 	flush   bool
 	color   bool
+	context bool // of lines around those that match was asked for, be it none: it makes groups
 	before  int
 	after   int
 	max     int         // matching lines of one text, -1 for all
 	end     byte        // of a line
 	binary  byte        // t as text, w without match, 0 says only that there is a match
 	replace []byte      // rg -r
+	between string      // what separates groups; "--" when empty
+	joined  bool        // nothing does
 	each    bool        // rg --count-matches: count matches, not lines
 	zero    bool        // print counts of zero
 	low     []byte      // the present block in lower case, or nothing
@@ -156,7 +159,7 @@ func (s *scan) skip(block []byte) []byte {
 	if i >= 0 {
 		start = bytes.LastIndexByte(block[:i], s.end) + 1
 	}
-	if s.number {
+	if s.number || s.after > 0 || s.context { // groups that are apart are so by their lines' numbers
 		s.line += bytes.Count(block[:start], []byte{s.end})
 	}
 	s.at += int64(start)
@@ -215,13 +218,20 @@ func (s *scan) miss(line []byte) (done bool, err error) {
 	}
 	if s.before > 0 {
 		if len(s.held) == s.before {
+			_ = s.Take(-heldSize(s.held[0])) // less never fails
 			copy(s.held, s.held[1:])
 			s.held = s.held[:s.before-1]
+		}
+		if err := s.Take(heldSize(line)); err != nil {
+			return false, err
 		}
 		s.held = append(s.held, bytes.Clone(line))
 	}
 	return false, nil
 }
+
+// heldSize is the memory of a line that is held: its bytes and what leads to them.
+func heldSize(line []byte) int64 { return int64(len(line)) + 48 }
 
 // hit prints a selected line with the context before it.
 func (s *scan) hit(line []byte) error {
@@ -236,9 +246,9 @@ func (s *scan) hit(line []byte) error {
 		s.Say("%s: binary file matches", s.name)
 		return nil
 	}
-	if s.before > 0 || s.after > 0 {
+	if s.before > 0 || s.after > 0 || s.context {
 		if first := s.line - len(s.held); s.printed && (!s.some || first > s.last+1) {
-			_, _ = s.Out.WriteString("--\n")
+			s.separate()
 		}
 		number := s.line
 		for i, held := range s.held {
@@ -249,9 +259,23 @@ func (s *scan) hit(line []byte) error {
 				}
 			}
 		}
+		for _, held := range s.held {
+			_ = s.Take(-heldSize(held)) // less never fails
+		}
 		s.line, s.held, s.trail = number, s.held[:0], s.after
 	}
 	return s.show(line)
+}
+
+// separate prints what stands between groups of lines that are apart.
+func (s *scan) separate() {
+	switch {
+	case s.joined:
+	case s.between != "":
+		_, _ = s.Out.WriteString(s.between + "\n")
+	default:
+		_, _ = s.Out.WriteString("--\n")
+	}
 }
 
 // show prints a selected line, or the parts of it that matched.

@@ -245,10 +245,13 @@ func (p *parser) text(in *instruction) error {
 	}
 	if p.peek() == '\\' {
 		p.pos++
+		behind := p.pos
 		p.skip(" \t")
 		if p.peek() == '\n' {
 			p.pos++
-		} else if p.pos >= len(p.src) {
+		} else if p.pos < len(p.src) {
+			p.pos = behind // text on the same line keeps its blanks
+		} else {
 			return p.fail("expected \\ after `a', `c' or `i'")
 		}
 	}

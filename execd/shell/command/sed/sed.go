@@ -48,6 +48,9 @@ type fragment struct {
 
 func sed(ctx context.Context, c *tool.Call) error {
 	found, operands, err := options.Parse(c.Args[1:])
+	if about := c.About(options, err); about != nil {
+		return about
+	}
 	if err != nil {
 		c.Say("%s", err)
 		return usage(c)

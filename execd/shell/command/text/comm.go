@@ -18,6 +18,8 @@ type sorted struct {
 	line    []byte
 	ok      bool
 	said    bool
+	lenient bool // join, until it has seen a line that has no partner
+	n       int  // lines read
 	ordered func(a, b []byte) bool
 }
 
@@ -26,7 +28,8 @@ func (s *sorted) advance(disorder func()) error {
 	last := append([]byte(nil), s.line...)
 	had := s.ok
 	s.line, s.ok = s.lines.Next()
-	if s.ok && had && !s.said && !s.ordered(last, s.line) {
+	s.n++
+	if s.ok && had && !s.said && !s.lenient && !s.ordered(last, s.line) {
 		s.said = true
 		disorder()
 	}

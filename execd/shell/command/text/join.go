@@ -28,6 +28,8 @@ type joiner struct {
 	widths   [2]int // of the first lines, for -o auto
 	end      byte
 	check    bool
+	strict   bool // also while all lines have partners
+	pair     [2]*sorted
 }
 
 // joinField is a field of the output: of a file, or the joint one when file is -1.
@@ -93,6 +95,8 @@ func (j *joiner) set(o getopt.Option) error {
 		j.end = 0
 	case "header":
 		j.header = true
+	case "check-order":
+		j.strict = true
 	case "nocheck-order":
 		j.check = false
 	case "o":
@@ -165,12 +169,14 @@ func (j *joiner) group(s *sorted, file int, disorder func()) ([]row, error) {
 }
 
 func (j *joiner) run(ctx context.Context, pair [2]*sorted, files []string) error {
+	j.pair = pair
 	var rows [2][]row
 	var disorder [2]func()
 	for i, s := range pair {
+		s.lenient = !j.strict
 		disorder[i] = func() {
 			if j.check {
-				j.Fault("%s: is not sorted: %s", files[i], s.line)
+				j.Fault("%s:%d: is not sorted: %s", files[i], s.n, s.line)
 			}
 		}
 		if err := s.advance(func() {}); err != nil {
@@ -257,6 +263,7 @@ func (j *joiner) match(rows *[2][]row) error {
 }
 
 func (j *joiner) lone(rows *[2][]row, file int) error {
+	j.pair[0].lenient, j.pair[1].lenient = false, false
 	if j.unpaired[file] {
 		for _, r := range rows[file] {
 			var both [2]row

@@ -105,6 +105,9 @@ func (c *Call) Die(status int, format string, args ...any) error {
 // Options parses the arguments. What is wrong with them is said, and an Exit with status returned.
 func (c *Call) Options(p *getopt.Parser, status int) ([]getopt.Option, []string, error) {
 	options, operands, err := p.Parse(c.Args[1:])
+	if about := c.About(p, err); about != nil {
+		return nil, nil, about
+	}
 	if err != nil {
 		return nil, nil, c.Usage(status, "%s", err)
 	}
