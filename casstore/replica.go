@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
@@ -191,6 +192,13 @@ func (r *Replica) Numbers() uint64 {
 	r.tree.mu.Lock()
 	defer r.tree.mu.Unlock()
 	return r.tree.replica.numbers.left()
+}
+
+// Left returns the numbers that are left for new inodes.
+func (r *Replica) Left() []vfs.InoRange {
+	r.tree.mu.Lock()
+	defer r.tree.mu.Unlock()
+	return slices.Clone([]vfs.InoRange(r.tree.replica.numbers))
 }
 
 // AddNumbers adds numbers that were leased for new inodes. They are durable with the first change that uses one; before

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -14,12 +15,13 @@ import (
 // knows of the authority.
 type comparison struct {
 	m       *Mirror
+	loading bool    // not all metadata is here: what is not is written as it comes
 	next    vfs.Ino // all below are compared
 	held    []vfs.Record
 	changes []vfs.Record
 }
 
-func newComparison(m *Mirror) *comparison { return &comparison{m: m} }
+func newComparison(m *Mirror) *comparison { return &comparison{m: m, loading: !m.loader.isWhole()} }
 
 // add takes in records of the snapshot. Those of the last inode are held back, because more of it may come.
 func (c *comparison) add(ctx context.Context, got []vfs.Record) error {
@@ -43,14 +45,27 @@ func (c *comparison) add(ctx context.Context, got []vfs.Record) error {
 // compareBatch is how many records are compared at a time.
 const compareBatch = 4096
 
-// finish compares the rest, and returns what is different.
-func (c *comparison) finish(ctx context.Context) ([]vfs.Record, error) {
+// finish compares the rest of a snapshot, and returns what is different: but for what was fetched by itself and is newer. The
+// feed then brings what has changed in between.
+func (c *comparison) finish(ctx context.Context, rev vfs.Rev) ([]vfs.Record, error) {
 	err := c.upTo(ctx, c.held, math.MaxUint64)
+	if c.loading {
+		c.changes = slices.DeleteFunc(c.changes, func(r vfs.Record) bool { return c.m.loader.isNewer(r.Key, rev) })
+	}
 	return c.changes, err
 }
 
 // upTo compares the inodes up to a number, of which the snapshot has some records.
 func (c *comparison) upTo(ctx context.Context, theirs []vfs.Record, last vfs.Ino) error {
+	if c.loading {
+		if err := c.m.loader.turn.take(ctx); err != nil {
+			return err
+		}
+		defer c.m.loader.turn.giveBack()
+		if err := c.m.loader.arrive(ctx, theirs, last); err != nil {
+			return fmt.Errorf("compare: %w", err)
+		}
+	}
 	known := make(map[vfs.Key][]byte)
 	err := c.m.replica.ReadTheirs(ctx, vfs.InoRange{First: c.next, Last: last}, func(r vfs.Record) error {
 		known[r.Key] = bytes.Clone(r.Value)

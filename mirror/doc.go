@@ -36,6 +36,10 @@
 // without the directory entry that leads to it, or with two. So what makes it one of a single revision is not held to the
 // counts of what was there (taking.mending), and neither is what a comparison or a repair finds.
 //
+// A mirror that was stopped while metadata is loading goes on where it was cut off, if what has changed since can be told. Else
+// what it has is a part of a tree that is no more: the next snapshot is compared with it, and nothing of it but what was made or
+// changed here is brought back to an authority that does not have it (taking.partial).
+//
 // When the cursor is void, or another life of the store answers, the authority's snapshot is compared with what the mirror
 // knows, and the difference is taken as the change. Of a store that was put back to an older state nothing can be told of
 // what was removed and what was never there: then nothing is removed. A store that was copied back has the epoch of before,

@@ -38,7 +38,7 @@ func (m *Mirror) followOnce() error {
 	m.mu.Lock()
 	m.anew = cancel
 	m.mu.Unlock()
-	if _, _, whole := m.loader.state(); !whole {
+	if !m.loader.isWhole() {
 		if err := m.beginLoading(ctx); err != nil {
 			return err
 		}
@@ -65,8 +65,7 @@ func (m *Mirror) beginLoading(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.loader.begin(w.Position.Cursor, 1)
-	return nil
+	return m.loader.begin(ctx, w.Position.Cursor)
 }
 
 func (m *Mirror) wantsSnapshot() bool {
@@ -92,16 +91,15 @@ type follower struct {
 	part    syncwire.FeedPart
 	load    bool         // the part is a snapshot that is loaded
 	compare *comparison  // or that is compared
-	began   vfs.Rev      // where the mirror was when the comparison began
+	began   vfs.Cursor   // where the mirror was when the comparison began
 	changes []vfs.Record // of a part that is neither
 }
 
 // Resume implements syncwire.Follower.
 func (f *follower) Resume() (since vfs.Cursor, from vfs.Ino) {
 	f.newSession()
-	start, through, whole := f.loader.state()
-	if !whole {
-		return start, through
+	if !f.loader.isWhole() {
+		return f.loader.since()
 	}
 	if f.wantsSnapshot() {
 		return vfs.Cursor{}, 0
@@ -160,12 +158,13 @@ func (f *follower) Begin(p syncwire.FeedPart) error {
 	switch {
 	case f.load:
 	case snapshot:
-		if !f.loader.isWhole() {
-			f.loader.begin(p.Start, 1) // all over again; what is here is compared
-		}
 		f.compare = newComparison(f.Mirror)
 		// No other push is made meanwhile: what the snapshot does not hold yet would look as if it had been removed.
-		f.change(func() { f.resync, f.began = true, f.pos.Rev })
+		f.change(func() { f.resync, f.began = true, f.pos.Cursor })
+		if f.compare.loading {
+			f.began = f.loader.known()
+			return f.loader.startOver(f.ctx, p.Start)
+		}
 	}
 	return nil
 }
@@ -195,13 +194,12 @@ func (f *follower) Update(u syncwire.FeedUpdate) error {
 	t := taking{changes: f.changes, position: u.Position, own: u.Own}
 	if f.compare != nil {
 		var err error
-		if t.changes, err = f.compare.finish(f.ctx); err != nil {
+		if t.changes, err = f.compare.finish(f.ctx, u.Position.Rev); err != nil {
 			return err
 		}
-		p, _ := f.position()
 		// Of a store that was copied back, the epoch is the same and the revision below ours.
-		older := p.Epoch != u.Position.Epoch || u.Position.Rev < f.began
-		t.snapshot, t.stranger = true, older && p.Epoch != vfs.Epoch{}
+		older := f.began.Epoch != u.Position.Epoch || u.Position.Rev < f.began.Rev
+		t.snapshot, t.partial, t.stranger = true, f.compare.loading, older && f.began.Epoch != vfs.Epoch{}
 	}
 	return f.takeOver(t)
 }
@@ -211,7 +209,7 @@ func (f *follower) loaded() error {
 	if err := f.loader.finish(f.ctx); err != nil {
 		return err
 	}
-	start, _, _ := f.loader.state()
+	start := f.loader.known()
 	f.change(func() { f.pos = vfs.Position{Cursor: start} })
 	if f.wantsSnapshot() {
 		return errAnew // which it could not be asked for before

@@ -34,7 +34,8 @@ type lab struct {
 	server *syncwire.Server
 	served chan error
 	nodes  []*node
-	life   byte // how often the store was put back
+	life   byte    // how often the store was put back
+	oldest vfs.Rev // what has changed before cannot be told
 }
 
 // node is a mirror.
@@ -215,6 +216,25 @@ func (r *reborn) Push(ctx context.Context, peer vfs.PeerID, p vfs.Push) (vfs.Out
 	return o, err
 }
 
+// forgetful is an authority that does not know what has changed up to a revision.
+type forgetful struct {
+	vfs.Authority
+	oldest vfs.Rev
+}
+
+func (f *forgetful) Position(ctx context.Context) (vfs.Position, error) {
+	p, err := f.Authority.Position(ctx)
+	p.Oldest = max(p.Oldest, f.oldest)
+	return p, err
+}
+
+func (f *forgetful) Read(ctx context.Context, q vfs.Query, yield func(vfs.Record) error) (vfs.Position, error) {
+	if q.Since != (vfs.Cursor{}) && q.Since.Rev < f.oldest {
+		return vfs.Position{}, vfs.ErrVoidCursor
+	}
+	return f.Authority.Read(ctx, q, yield)
+}
+
 type anybody struct{}
 
 func (anybody) Verify(context.Context, []byte, string) (syncwire.Grant, error) {
@@ -265,6 +285,9 @@ func (l *lab) serve() {
 	authority := vfs.Authority(l.ws.Authority())
 	if l.life > 0 {
 		authority = &reborn{authority, l.life}
+	}
+	if l.oldest > 0 {
+		authority = &forgetful{authority, l.oldest}
 	}
 	l.server = syncwire.NewServer(syncwire.ServerConfig{
 		Open:     func(context.Context, string) (vfs.Authority, error) { return authority, nil },

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,11 @@ import (
 //
 // What was fetched by itself may be newer than the snapshot and than the changes that come after it: they are left out as
 // long as their revision is not above the one at which it was fetched.
+//
+// A snapshot that was cut off is void when the changes since it began cannot be told any more, or when the authority's store is
+// in another life. Then there is nothing that would say what has been removed since, and the next snapshot is not loaded
+// over what is here, but compared with it: inode by inode, what is here gives changes, and what is not is written as
+// it comes. All that has come until such a snapshot is cut off in turn is compared with the one after it.
 type loader struct {
 	m     *Mirror
 	begun chan struct{} // closed when it is known where the snapshot begins
@@ -30,13 +36,16 @@ type loader struct {
 
 	mu      sync.Mutex
 	whole   bool
+	void    bool    // the snapshot is to be compared with what is here
 	through vfs.Ino // all below have arrived
 	start   vfs.Cursor
+	epoch   vfs.Epoch           // of the revisions of fetched and bare
 	fetched map[vfs.Ino]vfs.Rev // with all their records
 	bare    map[vfs.Ino]vfs.Rev // their own records alone
 	newest  vfs.Rev             // of fetched and bare
 	coming  map[vfs.Ino]chan struct{}
 	leased  []vfs.InoRange
+	adding  vfs.InoRange // the last of leased, until its numbers can be given
 }
 
 func newLoader(m *Mirror) *loader {
@@ -58,15 +67,15 @@ func (l *loader) recall(n casstore.Note) error {
 	case noteLease:
 		l.leased = append(l.leased, vfs.InoRange{First: vfs.Ino(first), Last: vfs.Ino(value)})
 	case noteBare:
-		l.noteLocked(l.bare, vfs.Ino(first), vfs.Rev(value))
+		l.cameLocked(l.bare, vfs.Ino(first), vfs.Rev(value))
 	default:
-		l.noteLocked(l.fetched, vfs.Ino(first), vfs.Rev(value))
+		l.cameLocked(l.fetched, vfs.Ino(first), vfs.Rev(value))
 	}
 	return nil
 }
 
-// noteLocked notes that an inode was fetched by itself.
-func (l *loader) noteLocked(how map[vfs.Ino]vfs.Rev, ino vfs.Ino, rev vfs.Rev) {
+// cameLocked notes that an inode was fetched by itself.
+func (l *loader) cameLocked(how map[vfs.Ino]vfs.Rev, ino vfs.Ino, rev vfs.Rev) {
 	how[ino] = rev
 	l.newest = max(l.newest, rev)
 }
@@ -80,22 +89,114 @@ func (l *loader) isPast(rev vfs.Rev) bool {
 
 // resume goes on from a state.
 func (l *loader) resume(s state) {
-	l.whole = s.Whole
+	l.whole, l.void = s.Whole, s.Void
 	if s.From > 0 || s.Whole {
-		l.begin(vfs.Cursor{Epoch: s.Epoch, Rev: s.Rev}, s.From)
+		l.goOn(vfs.Cursor{Epoch: s.Epoch, Rev: s.Rev}, s.From)
 	}
 }
 
-// begin says at which cursor the snapshot begins, and up to where it has come.
-func (l *loader) begin(start vfs.Cursor, through vfs.Ino) {
+// goOn says at which cursor the snapshot began, and up to where it has come.
+func (l *loader) goOn(start vfs.Cursor, through vfs.Ino) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.start, l.through = start, max(through, 1)
+	l.start, l.epoch, l.through = start, start.Epoch, max(through, 1)
 	select {
 	case <-l.begun:
 	default:
 		close(l.begun)
 	}
+}
+
+// begin says at which cursor the snapshot begins. It is noted before anything is fetched by itself: a process after this one
+// that began at a later cursor would miss what has changed in that between the two.
+func (l *loader) begin(ctx context.Context, start vfs.Cursor) error {
+	if err := l.m.replica.Note(ctx, state{Epoch: start.Epoch, Rev: start.Rev, From: 1}.note()); err != nil {
+		return err
+	}
+	l.goOn(start, 1)
+	return nil
+}
+
+// startOver has the next snapshot, of a session that began at a cursor, compared with what is here. Of another life of the
+// store the revisions at which something was fetched say nothing.
+func (l *loader) startOver(ctx context.Context, at vfs.Cursor) error {
+	if err := l.turn.take(ctx); err != nil {
+		return err
+	}
+	defer l.turn.giveBack()
+	l.mu.Lock()
+	l.void = true
+	if l.epoch != at.Epoch {
+		for _, set := range []map[vfs.Ino]vfs.Rev{l.fetched, l.bare} {
+			for ino := range set {
+				set[ino] = 0
+			}
+		}
+		l.epoch, l.newest = at.Epoch, 0
+	}
+	s := l.noteLocked(l.through)
+	l.mu.Unlock()
+	return l.m.replica.Note(ctx, s)
+}
+
+// noteLocked is the note that all below an inode have arrived. Its cursor is that of what came first: it says in which life.
+func (l *loader) noteLocked(through vfs.Ino) casstore.Note {
+	return state{Epoch: l.start.Epoch, Rev: l.start.Rev, From: through, Void: l.void}.note()
+}
+
+// known is what the oldest of what is here is of: zero for nothing.
+func (l *loader) known() vfs.Cursor {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.start
+}
+
+// arrive writes what is not here of the records that a snapshot has up to an inode, when it is to be compared. Whoever calls it
+// has the loader's turn.
+func (l *loader) arrive(ctx context.Context, theirs []vfs.Record, last vfs.Ino) error {
+	var in casstore.Incoming
+	l.mu.Lock()
+	through := max(l.through, last)
+	if last < math.MaxUint64 {
+		through = max(l.through, last+1)
+	}
+	for _, r := range theirs {
+		if !l.hereLocked(r.Ino, r.Kind != vfs.KeyInode) {
+			in.Raw = append(in.Raw, r)
+		}
+	}
+	in.Notes = []casstore.Note{l.noteLocked(through)}
+	l.mu.Unlock()
+	if len(in.Raw) > 0 {
+		if err := l.write(ctx, in); err != nil {
+			return err
+		}
+		l.m.stats.records.Add(uint64(len(in.Raw)))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.through = through
+	return nil
+}
+
+// isNewer reports whether what is here under a key was fetched by itself after a revision.
+func (l *loader) isNewer(k vfs.Key, rev vfs.Rev) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fetched[k.Ino] > rev || k.Kind == vfs.KeyInode && l.bare[k.Ino] > rev
+}
+
+// given returns what reports whether a number was leased by this mirror and has been given to an inode. Others may be leased in another
+// life of the store, and have been somebody else's before.
+func (l *loader) given() func(vfs.Ino) bool {
+	l.mu.Lock()
+	leased, unused := slices.Clone(l.leased), []vfs.InoRange{l.adding}
+	l.mu.Unlock()
+	unused = append(unused, l.m.replica.Left()...) // after: what was being added is there by now, or was seen to be added
+	among := func(list []vfs.InoRange, ino vfs.Ino) bool {
+		return slices.ContainsFunc(list, func(in vfs.InoRange) bool { return in.Contains(ino) })
+	}
+	return func(ino vfs.Ino) bool { return ino != 0 && among(leased, ino) && !among(unused, ino) }
 }
 
 // own notes numbers that only this mirror gives to inodes: these never arrive.
@@ -106,8 +207,15 @@ func (l *loader) own(ctx context.Context, in vfs.InoRange) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leased = append(l.leased, in)
+	l.leased, l.adding = append(l.leased, in), in
 	return nil
+}
+
+// added says that numbers which were noted as own can be given to inodes.
+func (l *loader) added() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.adding = vfs.InoRange{}
 }
 
 func (l *loader) ownsLocked(ino vfs.Ino) bool {
@@ -173,6 +281,7 @@ func (l *loader) fetch(ctx context.Context, ino vfs.Ino) error {
 	case <-l.m.ctx.Done():
 		return vfs.ErrClosed
 	}
+	life := l.life()
 	var got []vfs.Record
 	p, err := l.m.config.Peer.Read(ctx, vfs.Query{Range: vfs.InoRange{First: ino, Last: ino}}, func(r vfs.Record) error {
 		r.Value = bytes.Clone(r.Value)
@@ -182,21 +291,29 @@ func (l *loader) fetch(ctx context.Context, ino vfs.Ino) error {
 	if err != nil {
 		return fmt.Errorf("load inode %d: %w", ino, err)
 	}
-	if err := l.keep(ctx, ino, got, p.Rev); err != nil {
+	if err := l.keep(ctx, life, ino, got, p.Rev); err != nil {
 		return err
 	}
 	l.prefetch(got)
 	return nil
 }
 
-// keep writes all records of an inode that was fetched, unless they have arrived by the snapshot meanwhile.
-func (l *loader) keep(ctx context.Context, ino vfs.Ino, got []vfs.Record, rev vfs.Rev) error {
+// life is the life of the store that revisions are of.
+func (l *loader) life() vfs.Epoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch
+}
+
+// keep writes all records of an inode that was fetched, unless they have arrived by the snapshot meanwhile, or the life of the
+// store has ended that they were asked of.
+func (l *loader) keep(ctx context.Context, life vfs.Epoch, ino vfs.Ino, got []vfs.Record, rev vfs.Rev) error {
 	if err := l.turn.take(ctx); err != nil {
 		return err
 	}
 	defer l.turn.giveBack()
 	l.mu.Lock()
-	here := l.hereLocked(ino, true)
+	here := l.hereLocked(ino, true) || l.epoch != life
 	got = l.unknownLocked(got)
 	l.mu.Unlock()
 	if here {
@@ -209,7 +326,7 @@ func (l *loader) keep(ctx context.Context, ino vfs.Ino, got []vfs.Record, rev vf
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteLocked(l.fetched, ino, rev)
+	l.cameLocked(l.fetched, ino, rev)
 	return nil
 }
 
@@ -259,6 +376,7 @@ func (l *loader) fetchBare(ctx context.Context, inos []vfs.Ino) error {
 	for i, ino := range inos {
 		keys[i] = reconcile.InodeKey(ino)
 	}
+	life := l.life()
 	got, rev, err := l.m.config.Peer.Get(ctx, keys)
 	if err != nil {
 		return err
@@ -270,7 +388,7 @@ func (l *loader) fetchBare(ctx context.Context, inos []vfs.Ino) error {
 	var in casstore.Incoming
 	l.mu.Lock()
 	for _, r := range got {
-		if r.Value == nil || l.hereLocked(r.Ino, false) {
+		if r.Value == nil || l.hereLocked(r.Ino, false) || l.epoch != life {
 			continue
 		}
 		in.Raw = append(in.Raw, r)
@@ -288,7 +406,7 @@ func (l *loader) fetchBare(ctx context.Context, inos []vfs.Ino) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range in.Raw {
-		l.noteLocked(l.bare, r.Ino, rev)
+		l.cameLocked(l.bare, r.Ino, rev)
 	}
 	return nil
 }
@@ -305,7 +423,6 @@ func (l *loader) snapshot(ctx context.Context, got []vfs.Record) error {
 	last := got[len(got)-1].Ino
 	var in casstore.Incoming
 	l.mu.Lock()
-	start := l.start
 	for _, r := range got {
 		if _, fetched := l.fetched[r.Ino]; fetched || r.Ino < l.through || l.ownsLocked(r.Ino) {
 			continue
@@ -314,8 +431,8 @@ func (l *loader) snapshot(ctx context.Context, got []vfs.Record) error {
 		in.Raw = append(in.Raw, r)
 	}
 	in.Raw = l.unknownLocked(in.Raw)
+	in.Notes = []casstore.Note{l.noteLocked(last)}
 	l.mu.Unlock()
-	in.Notes = []casstore.Note{state{Epoch: start.Epoch, Rev: start.Rev, From: last}.note()}
 	if err := l.write(ctx, in); err != nil {
 		return err
 	}
@@ -332,17 +449,17 @@ func (l *loader) finish(ctx context.Context) error {
 		return err
 	}
 	defer l.turn.giveBack()
-	start, _, whole := l.state()
-	if whole {
+	if l.isWhole() {
 		return nil
 	}
+	start := l.known()
 	s := state{Epoch: start.Epoch, Rev: start.Rev, Whole: true}
 	if err := l.m.replica.Note(ctx, s.note()); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.whole = true
+	l.whole, l.void = true, false
 	return nil
 }
 
@@ -353,11 +470,15 @@ func (l *loader) isWhole() bool {
 	return l.whole
 }
 
-// state returns where the snapshot was begun, and which inode came last of it.
-func (l *loader) state() (start vfs.Cursor, from vfs.Ino, whole bool) {
+// since returns from where the snapshot is to go on: the cursor at which it was begun, and which inode came last of it. Zero
+// when it is to begin anew.
+func (l *loader) since() (start vfs.Cursor, from vfs.Ino) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.start, l.through, l.whole
+	if l.void {
+		return vfs.Cursor{}, 0
+	}
+	return l.start, l.through
 }
 
 // knows reports whether a record was there already, or is newer, when its inode was fetched.
@@ -372,7 +493,7 @@ func (l *loader) knows(r *vfs.Record) bool {
 }
 
 // forget forgets what was fetched by itself, up to a revision that the mirror has reached, and returns the notes that do so.
-// With all, after a comparison, it forgets everything: revisions of another life of the store say nothing.
+// With all, after a comparison of all that was here, it forgets everything: revisions of another life of the store say nothing.
 func (l *loader) forget(rev vfs.Rev, all bool) (notes []casstore.Note) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

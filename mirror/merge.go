@@ -179,15 +179,23 @@ func (m *Mirror) problem(ctx context.Context, t taking, news []casstore.Edit) (*
 		v.Theirs = e.Mine
 		p.Versions[e.Key] = v
 	}
-	if t.stranger {
-		for k, v := range p.Versions {
-			if !reconcile.Equal(v.Base, v.Theirs) { // what is there as it was is what was changed here
-				v.Base = nil
-				p.Versions[k] = v
-			}
+	if !t.stranger {
+		return p, nil
+	}
+	for k, v := range p.Versions {
+		if reconcile.Equal(v.Base, v.Theirs) || t.partial && !t.isOwn(k, v.Mine) {
+			continue // what is there as it was is what was changed here
 		}
+		v.Base = nil
+		p.Versions[k] = v
 	}
 	return p, nil
+}
+
+// isOwn reports whether a record is of an inode that was made by this mirror, or leads to one. Of a snapshot that has come in part
+// nothing else is worth to be brought back to a store that does not have it: it is no tree, and its bytes are not here.
+func (t *taking) isOwn(k vfs.Key, value []byte) bool {
+	return t.given(k.Ino) || k.Kind == vfs.KeyDirent && t.given(reconcile.Target(value))
 }
 
 // newIno takes a number for an inode that a reconciliation makes. The numbers of another life are gone: then some are

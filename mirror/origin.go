@@ -70,6 +70,7 @@ func (m *Mirror) leaseOnce() error {
 		return err
 	}
 	err = m.replica.AddNumbers(in)
+	m.loader.added()
 	m.change(func() {})
 	if errors.Is(err, vfs.ErrBusy) {
 		m.pause(time.Minute)

@@ -22,9 +22,11 @@ type state struct {
 	Epoch  vfs.Epoch  `json:"epoch"`
 	Rev    vfs.Rev    `json:"rev"`
 	Digest vfs.Digest `json:"digest"`
-	// From is the inode number from which on the snapshot is still to come; Whole, that all has.
+	// From is the inode number from which on the snapshot is still to come; Whole, that all has. Void says that the snapshot
+	// cannot be gone on with, and that what has come of it is to be compared with another.
 	From  vfs.Ino `json:"from,omitempty"`
 	Whole bool    `json:"whole"`
+	Void  bool    `json:"void,omitempty"`
 }
 
 func (s state) note() casstore.Note {

@@ -13,8 +13,11 @@ type taking struct {
 	position vfs.Position
 	own      []vfs.PushID
 	snapshot bool // what the authority no longer has is told by its absence
+	partial  bool // and what the mirror had was a part of another snapshot
 	mending  bool // what the mirror knows may be no tree of any revision; with the changes it is
 	stranger bool // and that says nothing, because it is another life of the store
+
+	given func(vfs.Ino) bool // reports that this mirror had given a number to an inode before
 }
 
 // takeOver makes what the feed has brought part of the tree, and moves the cursor.
@@ -46,6 +49,7 @@ func (m *Mirror) takeOver(t taking) error {
 	}
 	t.stranger = t.stranger || t.snapshot && m.doubt && p.Epoch != vfs.Epoch{}
 	if t.stranger {
+		t.given = m.loader.given()
 		if err := m.forgetLife(); err != nil {
 			return err
 		}
@@ -58,7 +62,7 @@ func (m *Mirror) takeOver(t taking) error {
 			return err
 		}
 	}
-	notes := append(m.loader.forget(t.position.Rev, t.snapshot), stateAt(t.position).note())
+	notes := append(m.loader.forget(t.position.Rev, t.snapshot && !t.partial), stateAt(t.position).note())
 	if err := m.replica.Note(m.ctx, notes...); err != nil {
 		return err
 	}
