@@ -695,6 +695,41 @@ func authorityPutBack(t *testing.T, life byte) {
 	}
 }
 
+// Of a file that nobody has read here the bytes are gone with the store that had them. It is not brought back, and does not hold up
+// what can be.
+func TestBytesThatAreNowhereHoldNothingUp(t *testing.T) {
+	l := newLab(t, 2)
+	n := l.nodes[1]
+	a, b := on(t, l.nodes[0].Tree()), on(t, n.Tree())
+	a.write("/old", "1")
+	b.mkdir("/d")
+	l.settle()
+	l.shut()
+	dir := filepath.Join(l.dir, "authority")
+	run(t, "cp -a --sparse=always %s %s", dir, dir+"-backup")
+	l.open()
+	a.write("/large", text(9, 1<<20))
+	a.write("/small", "after the backup")
+	a.fsync("/large")
+	n.sync()
+	if got := b.names("/"); !slices.Equal(got, []string{"d", "large", "old", "small"}) {
+		t.Errorf("%v", got)
+	}
+	l.nodes[0].leave()
+	l.nodes = l.nodes[1:]
+	l.shut()
+	run(t, "rm -rf %s && mv %s %[1]s", dir, dir+"-backup")
+	l.life++
+	l.open()
+	n.awaitLife()
+	b.write("/later", "2")
+	l.settle()
+	b.want("/small", "after the backup")
+	if got := b.names("/"); !slices.Equal(got, []string{"d", "later", "old", "small"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // Numbers that were leased after the backup are not the mirror's in the new life, though nothing else is different: what was made
 // with them offline gets others, and is pushed.
 func TestAuthorityPutBackForgetsLeases(t *testing.T) {

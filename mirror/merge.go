@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/reconcile"
@@ -182,14 +183,65 @@ func (m *Mirror) problem(ctx context.Context, t taking, news []casstore.Edit) (*
 	if !t.stranger {
 		return p, nil
 	}
+	lost, err := m.lost(ctx, p.Versions, edits)
+	if err != nil {
+		return nil, err
+	}
 	for k, v := range p.Versions {
-		if reconcile.Equal(v.Base, v.Theirs) || t.partial && !t.isOwn(k, v.Mine) {
+		ino := k.Ino
+		if k.Kind == vfs.KeyDirent {
+			ino = reconcile.Target(v.Mine)
+		}
+		if reconcile.Equal(v.Base, v.Theirs) || lost[ino] || t.partial && !t.isOwn(k, v.Mine) {
 			continue // what is there as it was is what was changed here
 		}
 		v.Base = nil
 		p.Versions[k] = v
 	}
 	return p, nil
+}
+
+// lost returns the files that are not as the authority has them, were not changed here, and of which some bytes are neither here nor
+// there: nobody can bring those back, and a push that tried to would be refused for ever, and all others after it.
+func (m *Mirror) lost(
+	ctx context.Context, versions map[vfs.Key]reconcile.Version, edits []casstore.Edit,
+) (map[vfs.Ino]bool, error) {
+	edited := make(map[vfs.Key]bool, len(edits))
+	for _, e := range edits {
+		edited[e.Key] = true
+	}
+	lost := make(map[vfs.Ino]bool)
+	for k, v := range versions {
+		if k.Kind != vfs.KeyInode || v.Mine == nil || edited[k] || reconcile.Equal(v.Mine, v.Theirs) {
+			continue
+		}
+		nowhere, err := m.nowhere(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if lost[k.Ino] = nowhere; nowhere {
+			m.log.Error("bytes are gone with the authority's store of before", "inode", uint64(k.Ino))
+		}
+	}
+	return lost, nil
+}
+
+// nowhere reports whether bytes of a file are neither here nor at the authority.
+func (m *Mirror) nowhere(ctx context.Context, v reconcile.Version) (bool, error) {
+	ids, err := m.replica.ChunksOf(ctx, v.Mine, v.Theirs)
+	if err != nil || len(ids) == 0 {
+		return false, err
+	}
+	for some := range slices.Chunk(ids, vfs.MaxChunkIDs) {
+		absent, err := m.ws.Authority().MissingChunks(ctx, some)
+		if err == nil && len(absent) > 0 {
+			absent, err = m.config.Peer.MissingChunks(ctx, absent)
+		}
+		if err != nil || len(absent) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // isOwn reports whether a record is of an inode that was made by this mirror, or leads to one. Of a snapshot that has come in part
