@@ -104,6 +104,7 @@ type overlay struct {
 	list  []writebuf.Extent
 	floor uint64 // the base shows below it only
 	size  uint64
+	ahead bool // what is read will be here by then
 }
 
 // merge returns the base that b becomes with the layer l, which leaves the file with a size. It stores the chunks that
@@ -188,7 +189,7 @@ func (o *overlay) regions() []region {
 // in small pieces does not stay in small chunks. When much is appended it extends it over the last chunk, which nothing but
 // the end of the file has cut: so where a large file is cut depends on what is in it, and not on when parts of it were
 // flushed, and the same bytes a little further on are the same chunks. When little is, that would store a chunk again for a
-// few bytes.
+// few bytes. A neighbour that is not here, because it was shared with another file of a replica, stays as it is.
 func (o *overlay) widen(r region) region {
 	m := o.under.manifest
 	if p, ok := o.chunkAt(m, r.start); ok {
@@ -197,18 +198,27 @@ func (o *overlay) widen(r region) region {
 	if r.start > 0 {
 		p, ok := o.chunkAt(m, r.start-1)
 		more := p.End() == m.Size() && r.end-r.start >= chunk.AvgSize
-		if ok && (p.Len < chunk.AvgSize || more) {
+		if ok && (p.Len < chunk.AvgSize || more) && o.isHere(p) {
 			r.start = p.Start
 		}
 	}
 	if p, ok := o.chunkAt(m, r.end-1); ok {
 		r.end = max(r.end, p.End())
 	}
-	if p, ok := o.chunkAt(m, r.end); ok && p.Len < chunk.MinSize {
+	if p, ok := o.chunkAt(m, r.end); ok && p.Len < chunk.MinSize && o.isHere(p) {
 		r.end = p.End()
 	}
 	r.end = min(r.end, o.size)
 	return r
+}
+
+// isHere reports whether the bytes of a chunk are to be had without waiting for a peer, or will be.
+func (o *overlay) isHere(p chunk.Position) bool {
+	if o.ahead || !o.store.replicas.any.Load() {
+		return true
+	}
+	there, err := o.store.hasSound(p.ID)
+	return err == nil && there
 }
 
 // chunkAt returns the chunk of the base that holds the byte at off and is not hidden whole.

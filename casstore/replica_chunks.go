@@ -106,7 +106,7 @@ func (r *Replica) AbsentAround(ctx context.Context, ino vfs.Ino, off, n uint64) 
 	}
 	defer release()
 	end := b.size()
-	o := overlay{store: r.tree.store, under: b, floor: end, size: max(end, off+n)}
+	o := overlay{store: r.tree.store, under: b, floor: end, size: max(end, off+n), ahead: true}
 	in := region{off, off + n}
 	switch p, ok := b.manifest.Find(off); {
 	case off+n > end:

@@ -388,13 +388,11 @@ func TestReplicaCache(t *testing.T) {
 	}
 }
 
-// A write is flushed without what its tree has not fetched for it, also where a short chunk before it is cut anew with it.
-func TestReplicaFlushFetchesNothing(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{})
-	w, r, o := openReplica(t, s)
+// shared is a file of chunks that are not here.
+func (o *testOrigin) shared(t *testing.T, r *Replica, ino vfs.Ino, sizes ...int) (entries []chunk.Entry) {
+	t.Helper()
 	rec := vfs.InodeRecord{Type: vfs.TypeRegular, Mode: 0o644, Nlink: 1}
-	var entries []chunk.Entry
-	for i, n := range []int{300 << 10, 70 << 10, 300 << 10, 300 << 10} {
+	for i, n := range sizes {
 		plain := noise(uint64(i)+1, n)
 		c := vfs.Chunk{ID: chunk.Sum(plain), Codec: chunk.Raw, PlainLen: n, Stored: plain}
 		o.chunks[c.ID] = c
@@ -402,7 +400,6 @@ func TestReplicaFlushFetchesNothing(t *testing.T) {
 		rec.Size += uint64(n)
 	}
 	rec.Body = vfs.Body{Kind: vfs.BodyExtents, Data: chunk.AppendEntries(nil, entries)}
-	const ino = 10
 	d := vfs.DirentRecord{Ino: ino, Type: vfs.TypeRegular}
 	in := Incoming{Records: []vfs.PushRecord{
 		{Record: vfs.Record{Key: vfs.Key{Kind: vfs.KeyInode, Ino: ino}, Value: rec.Append(nil)}},
@@ -411,6 +408,44 @@ func TestReplicaFlushFetchesNothing(t *testing.T) {
 	if stale, err := r.Apply(bg, in); err != nil || len(stale) > 0 {
 		t.Fatal(stale, err)
 	}
+	return entries
+}
+
+// A range is copied behind a short chunk that is shared and not here. What is written after it is flushed without that chunk.
+func TestReplicaCopiesBehindWhatIsNotHere(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w, r, o := openReplica(t, s)
+	const src = 10
+	entries := o.shared(t, r, src, 300<<10, 70<<10, 300<<10)
+	if err := r.AddChunks(bg, []vfs.Chunk{o.chunks[entries[2].ID]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddNumbers(vfs.InoRange{First: 100, Last: 200}); err != nil {
+		t.Fatal(err)
+	}
+	dst, err := w.Create(bg, vfs.RootIno, "copy", vfs.NewNode{Mode: 0o644})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 470 << 10 // into the third
+	if k, err := w.CopyRange(bg, src, 0, dst.Ino, 0, n); err != nil || k != n {
+		t.Fatal(k, err)
+	}
+	if _, err := r.Commit(bg, dst.Ino); err != nil || o.fetches.Load() > 0 {
+		t.Errorf("%v, %d chunks were fetched", err, o.fetches.Load())
+	}
+	ids, err := r.Absent(bg, dst.Ino, 0, n)
+	if err != nil || !slices.Equal(ids, []chunk.ID{entries[0].ID, entries[1].ID}) {
+		t.Errorf("%v, %v: what is not here is not shared", ids, err)
+	}
+}
+
+// A write is flushed without what its tree has not fetched for it, also where a short chunk before it is cut anew with it.
+func TestReplicaFlushFetchesNothing(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w, r, o := openReplica(t, s)
+	const ino, size = 10, 970 << 10
+	entries := o.shared(t, r, ino, 300<<10, 70<<10, 300<<10, 300<<10)
 	const at = 470 << 10 // in the third
 	ids, err := r.AbsentAround(bg, ino, at, 10)
 	if err != nil || !slices.Equal(ids, []chunk.ID{entries[1].ID, entries[2].ID}) {
@@ -435,7 +470,7 @@ func TestReplicaFlushFetchesNothing(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, ids, err)
 		}
 	}
-	for what, off := range map[string]uint64{"at the end": rec.Size, "behind it": rec.Size + 1000} {
+	for what, off := range map[string]uint64{"at the end": size, "behind it": size + 1000} {
 		if ids, err := r.AbsentAround(bg, ino, off, 10); err != nil || !slices.Equal(ids, []chunk.ID{entries[3].ID}) {
 			t.Errorf("%s: %v, %v", what, ids, err)
 		}
