@@ -20,20 +20,17 @@ const mainModule = "[source].mjs"
 
 // Backend implements execd.Backend.
 type Backend struct {
+	pool *pool[*process] // of the usual limits
+
 	mu     sync.Mutex
 	closed bool
-	spare  *process       // ready for a job of the usual limits, or nil
-	making bool           // one is being made
-	owned  sync.WaitGroup // who makes one
 }
 
 var _ execd.Backend = (*Backend)(nil)
 
 // New returns a backend. It must be closed.
 func New() *Backend {
-	b := &Backend{}
-	b.refill()
-	return b
+	return &Backend{pool: newPool(func(ctx context.Context) (*process, error) { return startProcess(ctx, worker.DefaultMemory) })}
 }
 
 // Start implements execd.Backend.
@@ -48,17 +45,20 @@ func (b *Backend) Start(ctx context.Context, j execd.Job, out execd.Output) (exe
 			return nil, errors.Join(err, fmt.Errorf("module %s: %w", job.Main, vfs.ErrNotExist))
 		}
 	}
-	p, err := b.take(memory)
+	p, err := b.take(ctx, memory)
 	if err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, j execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
-		s := &session{process: p, fs: fs, stdin: stdin, out: out, memory: memory}
-		return s.run(ctx, job)
-	}
-	started, err := execd.Func(run).Start(ctx, j, out)
+	over := make(chan struct{})
+	b.pool.refill(over)
+	started, err := execd.Func(func(ctx context.Context, _ execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
+		defer close(over)
+		s := session{fs: fs, stdin: stdin, out: out, memory: memory, open: openFiles{}}
+		return s.runIn(ctx, p, job)
+	}).Start(ctx, j, out)
 	if err != nil {
 		p.kill()
+		close(over)
 	}
 	return started, err
 }
@@ -84,63 +84,30 @@ func jobOf(j execd.Job) (job worker.Job, memory uint64, err error) {
 	return job, memory, nil
 }
 
-// take gives a process for one run, the one that is ready when its limits are the same.
-func (b *Backend) take(memory uint64) (*process, error) {
+// take gives a process for one run: one that waits, when its limits are the same.
+func (b *Backend) take(ctx context.Context, memory uint64) (*process, error) {
 	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
 		return nil, fmt.Errorf("run a module: %w", vfs.ErrClosed)
 	}
-	p := b.spare
 	if memory == worker.DefaultMemory {
-		b.spare = nil
-	} else {
-		p = nil
-	}
-	b.mu.Unlock()
-	b.refill()
-	if p != nil && p.alive() {
-		return p, nil
-	}
-	if p != nil {
-		p.kill()
-	}
-	return startProcess(memory)
-}
-
-// refill has one made in the background, unless there is one.
-func (b *Backend) refill() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed || b.making || b.spare != nil {
-		return
-	}
-	b.making = true
-	b.owned.Go(func() {
-		p, err := startProcess(worker.DefaultMemory)
-		b.mu.Lock()
-		b.making = false
-		if err == nil && !b.closed {
-			b.spare, p = p, nil
+		if p, ok := b.pool.take(ctx); ok {
+			return p, nil
 		}
-		b.mu.Unlock()
-		if err == nil && p != nil {
-			p.kill()
-		}
-		// An error is told to the next who needs one.
-	})
+	}
+	return startProcess(ctx, memory)
 }
 
 // Close implements execd.Backend. The registry has ended the runs.
 func (b *Backend) Close() error {
 	b.mu.Lock()
+	closed := b.closed
 	b.closed = true
-	p := b.spare
-	b.spare = nil
 	b.mu.Unlock()
-	b.owned.Wait()
-	if p != nil {
-		p.kill()
+	if !closed {
+		b.pool.close()
 	}
 	return nil
 }

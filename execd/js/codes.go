@@ -12,6 +12,8 @@ var codes = []struct {
 	err           error
 	code, message string
 }{
+	{errTooManyOpen, "EMFILE", "too many open files"},
+	{treepath.ErrBadFile, "EBADF", "bad file descriptor"},
 	{vfs.ErrNotExist, "ENOENT", "no such file or directory"},
 	{vfs.ErrExist, "EEXIST", "file already exists"},
 	{vfs.ErrNotDir, "ENOTDIR", "not a directory"},

@@ -4,15 +4,19 @@
 // # What a module is
 //
 // An ES module: the source of a spec, or the file that its first argument names. It may import others by path, statically
-// or not, and node:fs, node:fs/promises, node:path, node:process, node:url and node:timers, as far as they need no machine;
-// there is console, timers, URL, TextEncoder and TextDecoder, structuredClone, atob and btoa. Its input is the global
-// input, and what its default export is called with; what that gives, or is, becomes the result value, as JSON.
-// What it throws goes to standard error, and the exit code is 1 then.
+// or not, JSON, and of node fs, fs/promises, path, process, buffer, timers, timers/promises, url and util, as far as they
+// need no machine; there is console, timers, URL, TextEncoder and TextDecoder, structuredClone, atob and btoa. Its input is
+// the global input, and what its default export is called with; what that gives, or is, becomes the result value, as JSON.
+//
+// What is there does what it does in node, with its error codes, its order of timers, ticks and promises, and its ends: what
+// a module throws, and a promise that is rejected and that nobody has taken by the end of the turn, goes to standard error
+// with its stack, and the exit code is 1 then, unless process has a listener for it.
 //
 // # What is promised
 //
-//   - Every run has an isolate and a process of its own, which ends with it. One that is ready is kept, so that a run begins
-//     within milliseconds.
+//   - Every run has an isolate and a process of its own, which ends with it: none is used twice. Two that are ready are kept
+//     (pool.go), so that a run begins within milliseconds; they are replaced when the run is over or takes long, end when
+//     nobody has run anything for ten minutes, and are not relied on: a run that finds none, or a dead one, starts its own.
 //   - A module reaches nothing but its workspace: paths are resolved in the tree, where neither "..", an absolute path nor a
 //     symlink leads out. The process can open no file, make no socket and start no program: it is nobody, in namespaces of
 //     its own where the daemon is root, and seccomp allows it to compute, to read and to write what it has open.
@@ -23,10 +27,11 @@
 //
 // # What is not there
 //
-// Packages by bare names, CommonJS, networks, child processes, workers, streams of files, Intl. A promise that is rejected
-// and that nobody looks at is not reported. URL follows Go's net/url, not every corner of the WHATWG's standard.
+// Packages by bare names, CommonJS (a .cjs file is refused), networks, child processes, workers, streams of files, watches,
+// Intl. URL follows Go's net/url, not every corner of the WHATWG's standard. What fs does asynchronously in node happens
+// before the call returns: only when its promise or callback is told is as there.
 //
 // # Locks
 //
-// Backend.mu is held for moments only.
+// Backend.mu and pool.mu are held for moments only.
 package js

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"time"
 	"unicode/utf8"
 
@@ -24,46 +25,45 @@ var errCopy = fmt.Errorf("copy: %w", vfs.ErrExist)
 // fileOps are what a module can ask of the tree, by the names that node has for it. The data of an answer is what the
 // prelude of package worker makes an answer of.
 var fileOps = map[string]func(context.Context, treepath.FS, worker.Call) ([]byte, error){
-	worker.OpModule: readFile, "readFile": readFile, "writeFile": writeFile, "appendFile": appendFile,
+	worker.OpModule: readFile, "readFile": readFile, "writeFile": writeFile,
 	"stat": stat, "lstat": lstat, "readdir": readDir, "mkdir": mkdir, "rm": remove, "rmdir": rmdir, "unlink": unlink,
 	"rename": rename, "copyFile": copyFile, "symlink": symlink, "link": link, "readlink": readlink, "realpath": realpath,
-	"chmod": chmod, "truncate": truncate, "utimes": utimes, "access": access,
+	"chmod": chmod, "chown": chown, "lchown": lchown, "truncate": truncate, "utimes": utimes, "lutimes": lutimes, "access": access,
 }
 
 func (s *session) file(ctx context.Context, c worker.Call) ([]byte, error) {
-	op := fileOps[c.Op]
-	if op == nil {
-		return nil, fmt.Errorf("%q: %w", c.Op, vfs.ErrNotSupported)
+	if op := fileOps[c.Op]; op != nil {
+		return op(ctx, s.fs, c)
 	}
-	return op(ctx, s.fs, c)
+	if op := openOps[c.Op]; op != nil {
+		return op(ctx, s, c)
+	}
+	return nil, fmt.Errorf("%q: %w", c.Op, vfs.ErrNotSupported)
 }
 
 func readFile(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
 	return fs.ReadFile(ctx, c.Path, worker.MaxFile)
 }
 
+// writeFile writes a file that it opens with the flags of treepath in Offset.
 func writeFile(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
-	flag := treepath.Write | treepath.Create | treepath.Truncate
-	if c.Flag {
-		flag |= treepath.Exclusive
+	f, err := open(ctx, fs, c, treepath.Write)
+	if err != nil {
+		return nil, err
 	}
-	return nil, write(ctx, fs, c, flag)
-}
-
-func appendFile(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
-	return nil, write(ctx, fs, c, treepath.Write|treepath.Create|treepath.Append)
+	_, err = f.Write(c.Data)
+	return nil, errors.Join(err, f.Close())
 }
 
 // umask is what a module makes files with.
 const umask = 0o022
 
-func write(ctx context.Context, fs treepath.FS, c worker.Call, flag treepath.Flag) error {
-	f, err := fs.OpenFile(ctx, c.Path, flag, uint32(c.Number)&^umask&vfs.ModeMask)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(c.Data)
-	return errors.Join(err, f.Close())
+// openFlags are those that a module may use.
+const openFlags = treepath.Read | treepath.Write | treepath.Append | treepath.Create | treepath.Exclusive | treepath.Truncate |
+	treepath.NoFollow
+
+func open(ctx context.Context, fs treepath.FS, c worker.Call, also treepath.Flag) (*treepath.File, error) {
+	return fs.OpenFile(ctx, c.Path, treepath.Flag(c.Offset)&openFlags|also, uint32(c.Number)&^umask&vfs.ModeMask)
 }
 
 var typeNames = map[vfs.Type]string{
@@ -79,7 +79,6 @@ var typeBits = map[vfs.Type]uint32{
 
 // attrJSON is what stat gives. Times are milliseconds.
 type attrJSON struct {
-	Type    string  `json:"type"`
 	Ino     vfs.Ino `json:"ino"`
 	Mode    uint32  `json:"mode"`
 	Nlink   uint32  `json:"nlink"`
@@ -98,7 +97,7 @@ func attr(a vfs.Attr, err error) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(attrJSON{
-		Type: typeNames[a.Type], Ino: a.Ino, Mode: typeBits[a.Type] | a.Mode, Nlink: a.Nlink, UID: a.UID, GID: a.GID, Size: a.Size,
+		Ino: a.Ino, Mode: typeBits[a.Type] | a.Mode, Nlink: a.Nlink, UID: a.UID, GID: a.GID, Size: a.Size,
 		Blocks: a.Blocks, Blksize: 4096, Atime: millis(a.Atime), Mtime: millis(a.Mtime), Ctime: millis(a.Ctime),
 	})
 }
@@ -134,10 +133,22 @@ func readDir(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error)
 
 func mkdir(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
 	mode := uint32(c.Number) &^ umask & vfs.ModeMask
-	if c.Flag {
-		return nil, fs.MkdirAll(ctx, c.Path, mode)
+	if !c.Flag {
+		return nil, fs.Mkdir(ctx, c.Path, mode)
 	}
-	return nil, fs.Mkdir(ctx, c.Path, mode)
+	first := firstMissing(ctx, fs, c.Path)
+	return []byte(first), fs.MkdirAll(ctx, c.Path, mode)
+}
+
+// firstMissing is the uppermost directory of a path that is not there, which mkdir tells when it makes all of them.
+func firstMissing(ctx context.Context, fs treepath.FS, p string) (missing string) {
+	for p = path.Clean(p); p != "/" && p != "."; p = path.Dir(p) {
+		if _, err := fs.Stat(ctx, p); err == nil {
+			break
+		}
+		missing = p
+	}
+	return missing
 }
 
 func remove(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
@@ -230,19 +241,45 @@ func truncate(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error
 	return nil, fs.Truncate(ctx, c.Path, uint64(c.Number))
 }
 
+// noOwner leaves an owner as it is.
+const noOwner = -1
+
+func chown(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
+	return nil, setOwner(ctx, fs, c, true)
+}
+
+func lchown(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
+	return nil, setOwner(ctx, fs, c, false)
+}
+
+func setOwner(ctx context.Context, fs treepath.FS, c worker.Call, follow bool) error {
+	if c.Number < noOwner || c.Number > math.MaxUint32 || c.Offset < noOwner || c.Offset > math.MaxUint32 {
+		return vfs.ErrInvalid
+	}
+	return fs.Chown(ctx, c.Path, uint32(c.Number), uint32(c.Offset), follow)
+}
+
 func utimes(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
+	return nil, setTimes(ctx, fs, c, true)
+}
+
+func lutimes(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
+	return nil, setTimes(ctx, fs, c, false)
+}
+
+func setTimes(ctx context.Context, fs treepath.FS, c worker.Call, follow bool) error {
 	var ms [2]float64
 	if err := json.NewDecoder(bytes.NewReader(c.Data)).Decode(&ms); err != nil {
-		return nil, fmt.Errorf("times: %w: %w", vfs.ErrInvalid, err)
+		return fmt.Errorf("times: %w: %w", vfs.ErrInvalid, err)
 	}
 	var times [2]vfs.Time
 	for i, m := range ms {
 		if math.Abs(m) > 1<<52 {
-			return nil, vfs.ErrInvalid
+			return vfs.ErrInvalid
 		}
 		times[i] = vfs.TimeOf(time.UnixMicro(int64(m * 1000)))
 	}
-	return nil, fs.Chtimes(ctx, c.Path, &times[0], &times[1], true)
+	return fs.Chtimes(ctx, c.Path, &times[0], &times[1], follow)
 }
 
 func access(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {

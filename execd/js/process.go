@@ -2,6 +2,8 @@ package js
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/js/worker"
 )
 
@@ -32,8 +35,8 @@ type process struct {
 	end  func() // kills and reaps it, once
 }
 
-// startProcess starts a worker and waits until it is ready.
-func startProcess(memory uint64) (*process, error) {
+// startProcess starts a worker and waits until it is ready, or ctx has ended: ErrInterrupted.
+func startProcess(ctx context.Context, memory uint64) (*process, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
@@ -55,7 +58,16 @@ func startProcess(memory uint64) (*process, error) {
 		return nil, errors.Join(fmt.Errorf("start a worker: %w", err), conn.Close())
 	}
 	p.end = sync.OnceFunc(p.reap)
-	return p, p.await()
+	stop := context.AfterFunc(ctx, p.kill)
+	err = p.await()
+	if !stop() {
+		err = fmt.Errorf("start a worker: %w", vfs.ErrInterrupted)
+	}
+	if err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
 }
 
 // isolation gives a worker namespaces of its own where that is allowed: they are a second wall behind its filter. Not of
@@ -76,7 +88,8 @@ func (p *process) await() error {
 	if err == nil && b[0] == worker.Ready {
 		return nil
 	}
-	p.kill()
+	err = cmp.Or(err, vfs.ErrInvalid)
+	p.kill() // and what it has said is complete
 	return fmt.Errorf("a worker did not become ready: %w %s", err, p.said)
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/js/worker"
@@ -25,27 +26,50 @@ type session struct {
 	stdin  io.Reader
 	out    execd.Output
 	memory uint64
+	open   openFiles
 
 	mu  sync.Mutex // guards enc
 	enc *gob.Encoder
 }
 
-// run sends the job and serves the worker to its end. When ctx ends first, the worker is killed.
-func (s *session) run(ctx context.Context, job worker.Job) execd.Exit {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, s.kill)
-	end, err := s.serve(ctx, job)
-	stop()
-	cancel()
-	s.kill()
-	if err != nil {
-		return s.lost(err)
+// errNotBegun is for a worker that has ended before it began with its job: another may have that.
+var errNotBegun = errors.New("the worker ended before it began")
+
+// runIn sends the job to a worker and serves that to its end. One that has died while it waited is replaced by a new one.
+// When ctx ends first, the worker is killed.
+func (s *session) runIn(ctx context.Context, p *process, job worker.Job) execd.Exit {
+	defer s.open.closeAll()
+	for first := true; ; first = false {
+		s.process = p
+		end, err := s.run(ctx, job)
+		switch {
+		case err == nil:
+			return exitOf(end)
+		case !first || !errors.Is(err, errNotBegun) || ctx.Err() != nil:
+			return s.lost(err)
+		}
+		if p, err = startProcess(ctx, s.memory); err != nil {
+			return execd.Exit{Code: execd.CodeNotRun, Reason: err.Error()}
+		}
 	}
+}
+
+func exitOf(end worker.End) execd.Exit {
 	x := execd.Exit{Code: end.Code, OOM: end.OOM, Reason: end.Reason}
 	if end.Value != nil {
 		x.Value = json.RawMessage(end.Value)
 	}
 	return x
+}
+
+func (s *session) run(ctx context.Context, job worker.Job) (worker.End, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, s.kill)
+	end, err := s.serve(ctx, job)
+	stop()
+	s.kill()
+	return end, err
 }
 
 // lost says why a worker has gone without a word: as far as is known the kernel, or the runtime, gave it no more memory.
@@ -62,11 +86,11 @@ const runtimeFailed = 2
 
 func (s *session) serve(ctx context.Context, job worker.Job) (worker.End, error) {
 	s.enc = gob.NewEncoder(s.conn)
-	if err := s.enc.Encode(job); err != nil {
-		return worker.End{}, err
-	}
 	in := worker.NewLimited(s.conn)
 	dec := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
+	if err := s.begin(job, dec); err != nil {
+		return worker.End{}, fmt.Errorf("%w: %w", errNotBegun, err)
+	}
 	for {
 		in.Next()
 		var c worker.Call
@@ -84,6 +108,21 @@ func (s *session) serve(ctx context.Context, job worker.Job) (worker.End, error)
 			return worker.End{}, err
 		}
 	}
+}
+
+// begin sends the job, and returns when the worker has it.
+func (s *session) begin(job worker.Job, dec *gob.Decoder) error {
+	if err := s.enc.Encode(job); err != nil {
+		return err
+	}
+	var c worker.Call
+	if err := dec.Decode(&c); err != nil {
+		return err
+	}
+	if c.Op != worker.OpBegun {
+		return fmt.Errorf("it said %q: %w", c.Op, vfs.ErrInvalid)
+	}
+	return nil
 }
 
 func (s *session) reply(r worker.Reply) error {

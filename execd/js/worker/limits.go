@@ -19,6 +19,8 @@ const (
 	overhead = 4 << 30
 	// maxTimers is how many timers may be set at once.
 	maxTimers = 10_000
+	// maxImmediates is how many calls may be due at once.
+	maxImmediates = 1_000_000
 	// maxModules is how many modules one run imports.
 	maxModules = 2000
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // link is the connection to the daemon. It is for one goroutine, but for what reads.
@@ -13,9 +14,10 @@ type link struct {
 	enc     *gob.Encoder
 	replies chan Reply // closed when the daemon has gone
 	last    uint64
-	early   []Reply // came while another was waited for
+	kept    []Reply // came while another was waited for
 }
 
+// newLink waits for the job, and says that it is begun with: from here on it must not be given to another worker.
 func newLink(f *os.File) (*link, Job, error) {
 	in := NewLimited(f)
 	dec := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
@@ -24,6 +26,9 @@ func newLink(f *os.File) (*link, Job, error) {
 		return nil, job, err
 	}
 	l := &link{file: f, enc: gob.NewEncoder(f), replies: make(chan Reply)}
+	if err := l.enc.Encode(Call{Op: OpBegun}); err != nil {
+		return nil, job, err
+	}
 	go l.read(in, dec) // until the process ends
 	return l, job, nil
 }
@@ -51,16 +56,32 @@ func (l *link) send(c Call) (id uint64) {
 }
 
 // do sends a call and waits for its answer.
-func (l *link) do(c Call) Reply {
-	id := l.send(c)
+func (l *link) do(c Call) Reply { return l.answer(l.send(c)) }
+
+// answer waits for the answer to a call.
+func (l *link) answer(id uint64) Reply {
+	if r, ok := l.early(id); ok {
+		return r
+	}
 	for r := range l.replies {
 		if r.ID == id {
 			return r
 		}
-		l.early = append(l.early, r)
+		l.kept = append(l.kept, r)
 	}
 	os.Exit(exitLost)
 	panic("not reached")
+}
+
+// early returns the answer to a call when it came while another was waited for.
+func (l *link) early(id uint64) (Reply, bool) {
+	for i, r := range l.kept {
+		if r.ID == id {
+			l.kept = slices.Delete(l.kept, i, i+1)
+			return r, true
+		}
+	}
+	return Reply{}, false
 }
 
 // end says how it ended, and ends the process.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
+	"time"
 
 	"modernc.org/quickjs"
 )
@@ -13,52 +13,156 @@ import (
 // run is one module in one isolate. All of it is for one goroutine.
 type run struct {
 	vm      *quickjs.VM
+	engine  *engine
 	memory  uint64 // bytes that it may use
 	link    *link
 	job     Job
 	loop    loop
-	modules map[string]bool
-	done    *outcome
+	ticks   bool                     // some are to run
+	entries map[string]quickjs.Value // of the prelude, by name
+	done    *outcome                 // of the main module
 }
 
-// outcome is how the main module ended.
+// outcome is how a run ended.
 type outcome struct {
 	value  []byte
-	failed string // what it threw, with its stack
+	failed string // what was thrown, with its stack
 	oom    bool
 }
 
+// Entries of the prelude: what is called from here.
+const (
+	enterStart      = "start"      // with the job, in JSON
+	enterFire       = "fire"       // a timer, with its number
+	enterImmediate  = "immediate"  // the next
+	enterInput      = "input"      // with standard input
+	enterTicks      = "ticks"      // all there are
+	enterRejections = "rejections" // that were noted
+	enterIdle       = "idle"       // nothing is waited for any more; it may change that
+	enterExit       = "exit"       // gives the status
+)
+
+var entryNames = []string{enterStart, enterFire, enterImmediate, enterInput, enterTicks, enterRejections, enterIdle, enterExit}
+
 // prepare makes everything of the isolate that needs no job.
-func (r *run) prepare() error {
+func (r *run) prepare() (err error) {
 	r.vm.SetMemoryLimit(uintptr(r.memory))
-	r.vm.SetModuleLoader(r.load, r.resolve)
 	for name, f := range map[string]quickjs.HostFunc{
-		"__call": r.call, "__write": r.write, "__timer": r.timer, "__clear": r.clear, "__stdin": r.stdin, "__exit": r.exit,
-		"__settle": r.settle, "__utf8": utf8Of, "__bytes": bytesOf, "__base64": base64Of, "__url": parseURL, "__now": r.now,
+		"call": r.call, "write": r.write, "timer": r.timer, "ref": r.ref, "clear": r.clear, "immediate": r.immediate, "tick": r.tick,
+		"stdin": r.stdin, "stdinNow": r.stdinNow, "settle": r.settle, "end": r.exit, "oom": r.outOfMemory, "now": r.now,
+		"bytes": bytesOf, "base64": base64Of, "encoding": encodingOf, "decode": decode, "url": parseURL,
 	} {
-		if err := r.vm.RegisterHostFunc(name, f); err != nil {
+		if err := r.vm.RegisterHostFunc("__"+name, f); err != nil {
 			return err
 		}
 	}
-	_, err := r.vm.Eval(prelude, quickjs.EvalGlobal)
+	if r.engine, err = engineOf(r.vm); err != nil {
+		return err
+	}
+	if _, err := r.vm.Eval(prelude(), quickjs.EvalGlobal); err != nil {
+		return fmt.Errorf("the prelude: %w", err)
+	}
+	return r.enterPrelude()
+}
+
+// enterPrelude takes what the prelude has left in globals for us, and takes them away.
+func (r *run) enterPrelude() error {
+	loader := &modules{job: &r.job, places: map[string]string{}, read: func(path string) Reply {
+		return r.link.do(Call{Op: OpModule, Path: path})
+	}}
+	names, err := r.vm.Eval("__exports()", quickjs.EvalGlobal)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(str([]any{names}, 0)), &loader.builtins); err != nil {
+		return err
+	}
+	if err := r.engine.attach(loader, "__meta", "__rejections"); err != nil {
+		return err
+	}
+	entries, err := r.vm.EvalValue("__entries", quickjs.EvalGlobal)
+	if err != nil {
+		return err
+	}
+	defer entries.Free()
+	r.entries = map[string]quickjs.Value{}
+	for _, name := range entryNames {
+		atom, err := r.vm.NewAtom(name)
+		if err != nil {
+			return err
+		}
+		if r.entries[name], err = entries.GetPropertyValue(atom); err != nil {
+			return err
+		}
+	}
+	_, err = r.vm.Eval("for (const k of ['__exports', '__meta', '__rejections', '__entries']) delete globalThis[k]", quickjs.EvalGlobal)
 	return err
+}
+
+// enter calls into the prelude.
+func (r *run) enter(name string, args ...any) (any, error) {
+	return r.entries[name].Call(quickjs.UndefinedValue, args...)
+}
+
+// turn calls into the module and lets everything run that follows from that.
+func (r *run) turn(name string, args ...any) error {
+	if _, err := r.enter(name, args...); err != nil {
+		return err
+	}
+	for {
+		if r.ticks {
+			r.ticks = false
+			if _, err := r.enter(enterTicks); err != nil {
+				return err
+			}
+		}
+		n, err := r.vm.ExecutePendingJobs()
+		if err != nil && !isMore(n, err) {
+			return err
+		}
+		switch {
+		case n > 0 || r.ticks:
+		case r.engine.noted == 0:
+			return nil
+		default:
+			r.engine.noteModules()
+			r.engine.noted = 0
+			if _, err := r.enter(enterRejections, r.engine.lost); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isMore reports whether jobs were not run to their end only because there were many.
+func isMore(n int, err error) bool {
+	var thrown *quickjs.Error
+	return n > 0 && !errors.As(err, &thrown)
 }
 
 // main runs the module to its end: until it has settled and nothing is waited for.
 func (r *run) main() End {
+	r.loop.start = time.Now()
 	setup, err := json.Marshal(map[string]any{
 		"main": r.job.Main, "args": r.job.Args, "env": r.job.Env, "cwd": r.job.Dir, "input": json.RawMessage(orNull(r.job.Input)),
 	})
 	if err != nil {
 		return End{Code: 1, Reason: err.Error()}
 	}
-	if _, err := r.vm.Call("__start", string(setup)); err != nil {
-		return r.ended(outcomeOf(err))
+	err = r.turn(enterStart, string(setup))
+	for err == nil {
+		var more bool
+		if more, err = r.round(); err != nil || more {
+			continue
+		}
+		if err = r.turn(enterIdle); err == nil && r.loop.refs == 0 && r.loop.immediates == 0 && r.loop.stdin == 0 {
+			break
+		}
 	}
-	if err := r.wait(); err != nil {
+	switch {
+	case err != nil:
 		return r.ended(outcomeOf(err))
-	}
-	if r.done == nil {
+	case r.done == nil:
 		return r.ended(&outcome{failed: "the module waits for what will never happen"})
 	}
 	return r.ended(r.done)
@@ -71,27 +175,36 @@ func orNull(s string) string {
 	return s
 }
 
-// ended translates how the module ended, as node does: what was thrown goes to standard error.
+// ended translates how the run ended, as node does: what was thrown goes to standard error.
 func (r *run) ended(o *outcome) End {
+	if o.oom {
+		return r.lackOfMemory()
+	}
+	r.complain(o)
+	code, err := r.enter(enterExit, o.failed != "")
+	if err != nil {
+		if o = outcomeOf(err); o.oom {
+			return r.lackOfMemory()
+		}
+		r.complain(o)
+	}
 	switch {
-	case o.oom:
-		return End{Code: 137, OOM: true, Reason: fmt.Sprintf("the module used more than %d bytes of memory", r.memory)}
 	case o.failed != "":
-		r.link.do(Call{Op: OpWrite, Data: []byte("Uncaught " + strings.TrimRight(o.failed, "\n") + "\n"), Flag: true})
 		return End{Code: 1}
 	case len(o.value) > MaxValue:
 		return End{Code: 1, Reason: fmt.Sprintf("the result value has %d bytes, of at most %d", len(o.value), MaxValue)}
 	}
-	return End{Code: r.exitCode(), Value: o.value}
+	return End{Code: int(num([]any{code}, 0)) & 0xff, Value: o.value}
 }
 
-// exitCode is what the module has left in process.exitCode.
-func (r *run) exitCode() int {
-	v, err := r.vm.Eval("Number(globalThis.process?.exitCode ?? 0) & 255", quickjs.EvalGlobal)
-	if err != nil {
-		return 1
+func (r *run) complain(o *outcome) {
+	if o.failed != "" {
+		r.link.do(Call{Op: OpWrite, Data: []byte("Uncaught " + strings.TrimRight(o.failed, "\n") + "\n"), Flag: true})
 	}
-	return int(num([]any{v}, 0))
+}
+
+func (r *run) lackOfMemory() End {
+	return End{Code: 137, OOM: true, Reason: fmt.Sprintf("the module used more than %d bytes of memory", r.memory)}
 }
 
 // outcomeOf translates what the engine says.
@@ -99,7 +212,7 @@ func outcomeOf(err error) *outcome {
 	o := &outcome{failed: err.Error()}
 	var e *quickjs.Error
 	if errors.As(err, &e) {
-		o.oom = isOOM(e.Name, e.Message)
+		o.oom = e.Name == "InternalError" && e.Message == "out of memory"
 		if e.Stack != "" {
 			o.failed += "\n" + e.Stack
 		}
@@ -107,23 +220,27 @@ func outcomeOf(err error) *outcome {
 	return o
 }
 
-func isOOM(name, message string) bool { return name == "InternalError" && message == "out of memory" }
-
-// settle is called with how the main module ended: its value in JSON, or the name, message and stack of what it threw.
+// settle is called with the value of the main module, in JSON, or with nothing when it has none.
 func (r *run) settle(args []any) (any, error) {
-	o := &outcome{}
-	if kind, text := str(args, 0), str(args, 1); kind == "value" {
-		o.value = []byte(text)
-	} else if kind == "error" {
-		o.oom = isOOM(text, str(args, 2))
-		o.failed = strings.TrimPrefix(text+": ", ": ") + str(args, 2) + "\n" + str(args, 3)
+	r.done = &outcome{}
+	if len(args) > 0 {
+		r.done.value = []byte(str(args, 0))
 	}
-	r.done = o
 	return nil, nil
 }
 
+// exit ends the run, in the middle of the module. A value that there is already counts when all went well.
 func (r *run) exit(args []any) (any, error) {
-	r.link.end(End{Code: int(num(args, 0)) & 0xff})
+	e := End{Code: int(num(args, 0)) & 0xff}
+	if e.Code == 0 && r.done != nil && len(r.done.value) <= MaxValue {
+		e.Value = r.done.value
+	}
+	r.link.end(e)
+	return nil, nil
+}
+
+func (r *run) outOfMemory([]any) (any, error) {
+	r.link.end(r.lackOfMemory())
 	return nil, nil
 }
 
@@ -144,84 +261,3 @@ func (r *run) write(args []any) (any, error) {
 
 // writeChunk is how much is written at once.
 const writeChunk = 256 << 10
-
-// resolve gives a module its name: node:NAME, or an absolute path in the workspace.
-func (r *run) resolve(_ *quickjs.VM, base, name string) (string, error) {
-	name = strings.TrimPrefix(name, "file://")
-	switch {
-	case builtin[strings.TrimPrefix(name, "node:")]:
-		return "node:" + strings.TrimPrefix(name, "node:"), nil
-	case strings.HasPrefix(name, "/"):
-		return path.Clean(name), nil
-	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
-		return path.Join("/", path.Dir(base), name), nil // ".." at the root stays there
-	}
-	return "", fmt.Errorf("cannot find module %q: only paths and node:fs, node:fs/promises, node:path, node:process, node:url and "+
-		"node:timers are there", name)
-}
-
-var builtin = map[string]bool{"fs": true, "fs/promises": true, "path": true, "process": true, "url": true, "timers": true}
-
-// load gives the text of a module.
-func (r *run) load(_ *quickjs.VM, name string) (string, error) {
-	if b, ok := strings.CutPrefix(name, "node:"); ok {
-		return builtinModule(b), nil
-	}
-	if r.modules[name] = true; len(r.modules) > maxModules {
-		return "", fmt.Errorf("more than %d modules", maxModules)
-	}
-	text := r.job.Source
-	if name != r.job.Main || text == "" {
-		reply := r.link.do(Call{Op: OpModule, Path: name})
-		if reply.Code != "" {
-			return "", fmt.Errorf("%s: %s", reply.Code, reply.Message)
-		}
-		text = string(reply.Data)
-	}
-	if strings.HasSuffix(name, ".json") {
-		if !json.Valid([]byte(text)) {
-			return "", fmt.Errorf("%s is not JSON", name)
-		}
-		return "export default " + text, nil
-	}
-	// The engine knows no other way to set it. On the first line, so that the numbers of lines stay.
-	if strings.HasPrefix(text, "#!") {
-		text = "//" + text
-	}
-	url, err := json.Marshal("file://" + name)
-	if err != nil {
-		return "", err
-	}
-	return "import.meta.url=" + string(url) + ";" + text, nil
-}
-
-// builtinModule exports what prelude.js has made.
-func builtinModule(name string) string {
-	object := "globalThis.__node[" + fmt.Sprintf("%q", name) + "]"
-	text := "const m = " + object + "; export default m;\n"
-	for _, export := range exports[name] {
-		text += "export const " + export + " = m." + export + ";\n"
-	}
-	return text
-}
-
-// exports are the names that a built-in module exports beside its default.
-var exports = map[string][]string{
-	"fs/promises": promiseNames,
-	"fs":          append([]string{"promises", "existsSync"}, syncNames(promiseNames)...),
-	"path": {"join", "resolve", "normalize", "dirname", "basename", "extname", "relative", "isAbsolute", "parse", "format", "sep",
-		"delimiter", "posix"},
-	"process": {"env", "argv", "cwd", "exit", "stdin", "stdout", "stderr", "platform", "nextTick", "hrtime"},
-	"url":     {"URL", "URLSearchParams", "fileURLToPath", "pathToFileURL"},
-	"timers":  {"setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate", "clearImmediate"},
-}
-
-var promiseNames = []string{"readFile", "writeFile", "appendFile", "stat", "lstat", "readdir", "mkdir", "rm", "rmdir", "unlink",
-	"rename", "copyFile", "symlink", "link", "readlink", "realpath", "chmod", "truncate", "utimes", "access"}
-
-func syncNames(names []string) (out []string) {
-	for _, n := range names {
-		out = append(out, n+"Sync")
-	}
-	return out
-}

@@ -2,10 +2,8 @@ package worker
 
 import (
 	"encoding/base64"
-	"errors"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 )
 
 // Bytes cross between Go and the module as strings with one character, of 0 to 255, for each byte: the engine's API has no
@@ -28,26 +26,21 @@ func toLatin1(b []byte) string {
 	return s.String()
 }
 
-// utf8Of decodes bytes as text; what is not UTF-8 becomes U+FFFD, or with a second argument an error.
-func utf8Of(args []any) (any, error) {
-	b := latin1(str(args, 0))
-	if num(args, 1) == 1 && !utf8.Valid(b) {
-		return nil, errors.New("the encoded data was not valid utf-8")
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
-}
-
 // bytesOf encodes text.
 func bytesOf(args []any) (any, error) { return toLatin1([]byte(str(args, 0))), nil }
 
-// base64Of encodes bytes, or with a second argument decodes them.
+// base64Of encodes bytes, or with a second argument decodes them: it gives nothing for what is not base64, padded or not.
 func base64Of(args []any) (any, error) {
 	if num(args, 1) == 0 {
 		return base64.StdEncoding.EncodeToString(latin1(str(args, 0))), nil
 	}
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(str(args, 0), "="))
+	s := str(args, 0)
+	if len(s)%4 == 0 {
+		s = strings.TrimSuffix(strings.TrimSuffix(s, "="), "=")
+	}
+	b, err := base64.RawStdEncoding.DecodeString(s)
 	if err != nil {
-		return nil, errors.New("the string is not base64")
+		return nil, nil
 	}
 	return toLatin1(b), nil
 }
@@ -116,10 +109,13 @@ func prefixed(mark, s string) string {
 	return mark + s
 }
 
-// call is a call to the daemon about files: op, path, second path, data (with encoding 1 as bytes), number, flag. It
-// gives [code, text], where the text is bytes for what reads them.
+// call is a call to the daemon about files: op, path, second path, data (with encoding 1 as bytes), number, flag, whether
+// the answer is bytes, an offset and a size. It gives [code, text].
 func (r *run) call(args []any) (any, error) {
-	c := Call{Op: str(args, 0), Path: str(args, 1), Path2: str(args, 2), Number: int64(num(args, 5)), Flag: num(args, 6) == 1}
+	c := Call{
+		Op: str(args, 0), Path: str(args, 1), Path2: str(args, 2), Number: int64(num(args, 5)), Offset: int64(num(args, 8)),
+		Size: int64(num(args, 9)), Flag: num(args, 6) == 1,
+	}
 	if c.Data = []byte(str(args, 3)); num(args, 4) == 1 {
 		c.Data = latin1(str(args, 3))
 	}
@@ -127,7 +123,7 @@ func (r *run) call(args []any) (any, error) {
 		return []any{"EFBIG", "file too large"}, nil
 	}
 	switch c.Op {
-	case OpEnd, OpWrite, OpModule, OpStdin:
+	case OpBegun, OpEnd, OpWrite, OpModule, OpStdin:
 		return []any{"EINVAL", "invalid argument"}, nil
 	}
 	reply := r.link.do(c)
@@ -137,5 +133,6 @@ func (r *run) call(args []any) (any, error) {
 	if num(args, 7) == 1 {
 		return []any{"", toLatin1(reply.Data)}, nil
 	}
-	return []any{"", strings.ToValidUTF8(string(reply.Data), "\uFFFD")}, nil
+	text, _, _ := decodeUTF8(reply.Data, false)
+	return []any{"", text}, nil
 }

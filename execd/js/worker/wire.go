@@ -25,6 +25,8 @@ type Call struct {
 	Path2  string
 	Data   []byte
 	Number int64
+	Offset int64
+	Size   int64
 	Flag   bool
 }
 
@@ -54,6 +56,7 @@ func EndOf(c Call) End { return End{Code: int(c.Number), Value: c.Data, OOM: c.F
 
 // Ops that are no operations on files.
 const (
+	OpBegun  = "begun"  // the job was taken: it comes first, and is not answered
 	OpEnd    = "end"    // an End; not answered
 	OpWrite  = "write"  // Data to standard output, or to standard error with Flag
 	OpStdin  = "stdin"  // more of standard input; no Data is its end

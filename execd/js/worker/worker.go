@@ -1,7 +1,6 @@
 package worker
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"strconv"
@@ -17,9 +16,6 @@ const descriptor = 3
 
 // exitLost is the status of a worker whose daemon has gone.
 const exitLost = 70
-
-//go:embed prelude.js
-var prelude string
 
 // A worker is the same program started again. It must not get as far as main, nor run what other packages do first.
 func init() {
@@ -60,7 +56,7 @@ func prepared() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{vm: vm, memory: memory, modules: map[string]bool{}}
+	r := &run{vm: vm, memory: memory}
 	return r, r.prepare()
 }
 
