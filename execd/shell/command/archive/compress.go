@@ -275,7 +275,7 @@ func (s *squeezer) stream(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, in); err != nil {
+	if _, err := s.pack(w, in); err != nil {
 		if s.format != xzFormat { // which holds nothing but memory, and would go on packing for seconds
 			_ = w.Close()
 		}
@@ -283,6 +283,17 @@ func (s *squeezer) stream(in io.Reader, out io.Writer) error {
 	}
 	return w.Close()
 }
+
+// pack copies into a compressor, in pieces that do not keep it long: the context is looked at between them.
+func (f *format) pack(w io.Writer, in io.Reader) (int64, error) {
+	if f != xzFormat {
+		return io.Copy(w, in)
+	}
+	return io.CopyBuffer(onlyWriter{w}, onlyReader{in}, make([]byte, 4<<10))
+}
+
+// onlyReader hides WriteTo, so that CopyBuffer uses its buffer.
+type onlyReader struct{ io.Reader }
 
 func (s *squeezer) inflate(in io.Reader, out io.Writer) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)

@@ -524,7 +524,7 @@ func (t *tarrer) content(w io.Writer, fs treepath.FS, name string, size int64) e
 		return err
 	}
 	defer f.Close()
-	n, err := io.Copy(w, io.LimitReader(t.Count(t.ctx, f), size))
+	n, err := t.format.pack(w, io.LimitReader(t.Count(t.ctx, f), size))
 	if err != nil {
 		return err
 	}
