@@ -18,8 +18,8 @@ type Func func(ctx context.Context, j Job, stdin io.Reader, out Output) Exit
 
 // Start implements [Backend].
 func (f Func) Start(_ context.Context, j Job, out Output) (Process, error) {
-	if j.TTY != nil || j.Privileged() {
-		return nil, fmt.Errorf("a terminal, network or root directory in exec backend %s: %w", j.Backend, vfs.ErrNotSupported)
+	if j.TTY != nil || j.Runtime != "" || j.Privileged() {
+		return nil, fmt.Errorf("a terminal, network, root directory or runtime in exec backend %s: %w", j.Backend, vfs.ErrNotSupported)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	p := &funcProcess{cancel: cancel, done: make(chan struct{}), stdin: newInbox(j.Stdin, j.Open, ctx.Done())}

@@ -31,6 +31,8 @@ type Spec struct {
 	TTY     *Size           // run in a terminal of that size; nil for none
 	Limits  Limits
 	Net     string // "" for loopback alone, "host" for the machine's network
+	// Runtime is what makes the container: "" for the backend itself, or the name of an OCI runtime of the machine.
+	Runtime string `json:",omitempty"` // what an exec of before was to do is the same as before
 	Root    string // what of the machine has the root filesystem of a container: a directory, or an image; "" for the backend's own
 }
 

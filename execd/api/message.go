@@ -19,7 +19,7 @@ func specOf(m *carrelv1.Spec) (execd.Spec, error) {
 	s := execd.Spec{
 		ID: m.GetId(), Workspace: m.GetWorkspace(), Backend: m.GetBackend(), Args: m.GetArgs(), Source: m.GetSource(),
 		Dir: m.GetDir(), Env: m.GetEnv(), Stdin: m.GetStdin(), Open: m.GetOpen(), Timeout: m.GetTimeout().AsDuration(),
-		Net: m.GetNet(), Root: m.GetRoot(),
+		Net: m.GetNet(), Root: m.GetRoot(), Runtime: m.GetRuntime(),
 		Limits: execd.Limits{
 			Memory: m.GetLimits().GetMemory(), CPU: m.GetLimits().GetCpu(), Pids: m.GetLimits().GetPids(),
 		},
@@ -52,6 +52,7 @@ func Spec(s execd.Spec) *carrelv1.Spec {
 	m := &carrelv1.Spec{
 		Id: s.ID, Workspace: s.Workspace, Backend: s.Backend, Args: s.Args, Source: s.Source, Dir: s.Dir, Env: s.Env,
 		Stdin: s.Stdin, Open: s.Open, InputJson: string(s.Input), Net: s.Net, Root: s.Root,
+		Runtime: s.Runtime,
 	}
 	if s.Timeout != 0 {
 		m.Timeout = durationpb.New(s.Timeout)

@@ -6,8 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
@@ -27,7 +32,9 @@ type Config struct {
 	// Images has what was unpacked of images: a spec may then have one in place of a root directory. It is closed after the
 	// backend, by whoever has made it.
 	Images *image.Cache
-	Log    *slog.Logger
+	// Bundles is a directory of the backend's own for what OCI runtimes are given: a spec may then name one.
+	Bundles string
+	Log     *slog.Logger
 }
 
 // Backend runs programs in containers. It implements execd.Backend.
@@ -41,6 +48,7 @@ type Backend struct {
 	closed bool
 	cells  map[cellKey]*cell
 	spare  spare
+	others map[*contained]struct{} // what runtimes run
 }
 
 // cellKey tells cells apart.
@@ -59,7 +67,12 @@ func New(config Config) *Backend {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	removeAllLeft(cgroupRoot, "/proc/self/cgroup")
-	return &Backend{config: config, stop: make(chan struct{}), cells: map[cellKey]*cell{}}
+	if config.Bundles != "" {
+		removeBundles(config.Bundles, config.Log)
+	}
+	return &Backend{
+		config: config, stop: make(chan struct{}), cells: map[cellKey]*cell{}, others: map[*contained]struct{}{},
+	}
 }
 
 // Start implements execd.Backend.
@@ -74,6 +87,9 @@ func (b *Backend) Start(ctx context.Context, j execd.Job, out execd.Output) (exe
 	release, err := b.unpack(ctx, &key, &j.Spec)
 	if err != nil {
 		return nil, err
+	}
+	if j.Runtime != "" {
+		return b.startContained(ctx, key, j, release, out)
 	}
 	defer release() // the cell holds it by then
 	for range startTries {
@@ -112,6 +128,8 @@ func (b *Backend) check(s *execd.Spec) (cellKey, error) {
 		return cellKey{}, fmt.Errorf("a container runs a command, not a source: %w", vfs.ErrNotSupported)
 	case s.Input != nil:
 		return cellKey{}, fmt.Errorf("structured input to a container: %w", vfs.ErrNotSupported)
+	case s.Runtime != "" && !slices.Contains(Runtimes, s.Runtime):
+		return cellKey{}, fmt.Errorf("runtime %q is none of %s: %w", s.Runtime, strings.Join(Runtimes, ", "), vfs.ErrInvalid)
 	case s.Net != "" && s.Net != "host":
 		return cellKey{}, fmt.Errorf("network %q: %w", s.Net, vfs.ErrInvalid)
 	case s.Privileged() && !b.config.Host:
@@ -259,6 +277,23 @@ func (b *Backend) expire(c *cell) {
 	}
 }
 
+// Release ends the containers of a workspace in which nothing runs, and returns when they let the workspace go.
+func (b *Backend) Release(workspace string) {
+	b.mu.Lock()
+	var idle []*cell
+	for key, c := range b.cells {
+		if key.workspace == workspace && c.uses == 0 {
+			delete(b.cells, key)
+			c.idle.Stop() // in vain it may be: expire finds the cell gone
+			idle = append(idle, c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range idle {
+		b.end(c)
+	}
+}
+
 // end closes a cell that nobody can enter any more.
 func (b *Backend) end(c *cell) {
 	defer b.owned.Done()
@@ -290,7 +325,11 @@ func (b *Backend) Close() error {
 			c.idle.Stop()
 		}
 	}
+	others := slices.Collect(maps.Keys(b.others))
 	b.mu.Unlock()
+	for _, p := range others {
+		_ = p.Signal(int(unix.SIGKILL)) // which has no error
+	}
 	for _, c := range idle {
 		b.end(c)
 	}

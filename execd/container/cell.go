@@ -223,7 +223,7 @@ func (c *cell) restrictions() (launch.Restrictions, error) {
 		return launch.Restrictions{}, err
 	}
 	limits, err := c.processLimits()
-	return launch.Restrictions{Caps: keptCaps, Filter: program, Limits: limits}, err
+	return launch.Restrictions{Caps: keptCaps(), Filter: program, Limits: limits}, err
 }
 
 // processLimits are those of each process: what there is no group for, and what groups do not limit.

@@ -167,3 +167,36 @@ func TestInputGivenUp(t *testing.T) {
 	}
 	p.Wait()
 }
+
+// A workspace in whose container nothing runs is let go when somebody wants to have it, and one in which something runs is not.
+func TestRelease(t *testing.T) {
+	var mounted atomic.Int64
+	d := newDesk(t, func(c *Config) {
+		mount := c.Mount
+		c.Mount = func(ctx context.Context, name string) (string, func() error, error) {
+			dir, release, err := mount(ctx, name)
+			mounted.Add(1)
+			return dir, func() error {
+				mounted.Add(-1)
+				return release()
+			}, err
+		}
+	})
+	p, out := d.start(t, execd.Spec{Args: []string{"sh", "-c", "echo ready; cat"}, Open: true})
+	out.expect(t, "ready")
+	d.Release("ws")
+	d.Release("other")
+	if n := mounted.Load(); n != 1 {
+		t.Errorf("%d mounts while something runs", n)
+	}
+	if err := p.CloseInput(); err != nil {
+		t.Error(err)
+	}
+	if x := p.Wait(); x.Code != 0 {
+		t.Errorf("%+v", x)
+	}
+	until(t, "the workspace is let go", func() bool {
+		d.Release("ws")
+		return mounted.Load() == 0
+	})
+}

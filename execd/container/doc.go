@@ -20,6 +20,14 @@
 // by fork and exec alone and 4.0 with bwrap(1); here 2.2 ms for the first exec of a workspace, 1.3 for later ones, and 15.5
 // for the very first.
 //
+// # Runtimes
+//
+// A spec may name runc(8), crun(1) or runsc, when the machine has it: then that makes a container of the same settings, one
+// for each exec, from a bundle (bundle.go). What is other than above: nothing is prepared, so each exec waits for all of it;
+// the command is the first process of its container, so all ends with it, and a signal that it has no handler for does
+// nothing to it, but for KILL; that its memory ran out is not told from a kill; system calls that this program does not know
+// are allowed.
+//
 // # When an exec ends
 //
 // When the command has ended and nobody has its output open any more. Whatever it has started that writes to its output

@@ -74,13 +74,17 @@ var filter = sync.OnceValues(func() ([]byte, error) {
 func conditions(info *arch.Info) []bpf.Instruction {
 	var program []bpf.Instruction
 	program = append(program, refuse(info, "clone", 0, bpf.JumpBitsNotSet, newNamespaces)...)
-	// Typing into a terminal that the program does not own.
-	program = append(program, refuse(info, "ioctl", 1, bpf.JumpNotEqual, unix.TIOCSTI, unix.TIOCLINUX)...)
-	// What leads past the network namespace, or to large parts of the kernel.
-	return append(program, refuse(info, "socket", 0, bpf.JumpNotEqual, unix.AF_VSOCK, unix.AF_ALG, unix.AF_PACKET,
-		unix.AF_BLUETOOTH, unix.AF_NFC, unix.AF_CAN, unix.AF_TIPC, unix.AF_RDS, unix.AF_XDP, unix.AF_KCM, unix.AF_QIPCRTR,
-		unix.AF_SMC)...)
+	program = append(program, refuse(info, "ioctl", 1, bpf.JumpNotEqual, ioctlsDenied...)...)
+	return append(program, refuse(info, "socket", 0, bpf.JumpNotEqual, familiesDenied...)...)
 }
+
+var (
+	// ioctlsDenied type into a terminal that the program does not own.
+	ioctlsDenied = []uint32{unix.TIOCSTI, unix.TIOCLINUX}
+	// familiesDenied lead past the network namespace, or to large parts of the kernel.
+	familiesDenied = []uint32{unix.AF_VSOCK, unix.AF_ALG, unix.AF_PACKET, unix.AF_BLUETOOTH, unix.AF_NFC, unix.AF_CAN,
+		unix.AF_TIPC, unix.AF_RDS, unix.AF_XDP, unix.AF_KCM, unix.AF_QIPCRTR, unix.AF_SMC}
+)
 
 // refuse refuses a system call unless an argument, of which the kernel looks at 32 bits, passes the test for each value.
 func refuse(info *arch.Info, name string, argument uint32, test bpf.JumpTest, values ...uint32) []bpf.Instruction {

@@ -27,10 +27,27 @@ const (
 	defaultPids   = 4096
 	// tmpSize bounds each directory in memory; what is in them counts as memory of the cell too.
 	tmpSize = 4 << 30
+	// runtimePatience is how long a runtime may take over a signal, or over what it has left.
+	runtimePatience = 10 * time.Second
+	// killAgain is how often a runtime is told to kill what it may only just be making.
+	killAgain = 50 * time.Millisecond
+	// maxRuntimeLog bounds what is read of what a runtime says of itself.
+	maxRuntimeLog = 64 << 10
 	// maxFiles is how many files a process may have open: what a login has.
 	maxFiles = 1 << 16
 )
 
-// keptCaps are what programs that run as root need to work on files: package managers, tar, git.
-const keptCaps = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
-	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
+// kept are the capabilities that programs which run as root need to work on files: package managers, tar, git.
+var kept = map[string]uint{
+	"CAP_CHOWN": unix.CAP_CHOWN, "CAP_DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "CAP_FOWNER": unix.CAP_FOWNER,
+	"CAP_FSETID": unix.CAP_FSETID, "CAP_KILL": unix.CAP_KILL, "CAP_SETGID": unix.CAP_SETGID, "CAP_SETUID": unix.CAP_SETUID,
+	"CAP_NET_BIND_SERVICE": unix.CAP_NET_BIND_SERVICE,
+}
+
+// keptCaps are the same, as a set.
+func keptCaps() (set uint64) {
+	for _, number := range kept {
+		set |= 1 << number
+	}
+	return set
+}

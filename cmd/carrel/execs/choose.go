@@ -29,6 +29,8 @@ func machineNeed(s *execd.Spec) string {
 		return "it needs a terminal"
 	case s.Privileged():
 		return "it needs the machine's network or programs"
+	case s.Runtime != "":
+		return "it needs a container of " + s.Runtime
 	case s.Limits.CPU != 0:
 		return "its processors are limited"
 	case slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, "PATH=") }):

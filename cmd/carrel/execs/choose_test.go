@@ -19,6 +19,7 @@ func TestChoose(t *testing.T) {
 		{execd.Spec{Source: "make all", Args: []string{"x"}}, Container, []string{"bash", "-c", "make all", "bash", "x"}},
 		{execd.Spec{Args: []string{"ls"}, TTY: &execd.Size{}}, Container, []string{"ls"}},
 		{execd.Spec{Args: []string{"ls"}, Net: "host"}, Container, []string{"ls"}},
+		{execd.Spec{Args: []string{"ls"}, Runtime: "crun"}, Container, []string{"ls"}},
 		{execd.Spec{Args: []string{"ls"}, Limits: execd.Limits{CPU: 500}}, Container, []string{"ls"}},
 		{execd.Spec{Args: []string{"ls"}, Env: []string{"PATH=/x"}}, Container, []string{"ls"}},
 	} {

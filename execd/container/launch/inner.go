@@ -98,7 +98,7 @@ func (c *Command) start(given []int) (pid, master int, r Report) {
 	master = -1
 	std := []uintptr{uintptr(given[0]), uintptr(given[1]), uintptr(given[2])}
 	if c.TTY != nil {
-		m, slave, err := openTerminal(*c.TTY)
+		m, slave, err := OpenTerminal(*c.TTY)
 		if err != nil {
 			return 0, -1, reportOf("open a terminal", err)
 		}

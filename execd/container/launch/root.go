@@ -238,7 +238,7 @@ func makeDev() error {
 			return err
 		}
 	}
-	if err := mountTmpfs(dev+"/shm", 0o1777, shmSize); err != nil {
+	if err := mountTmpfs(dev+"/shm", 0o1777, ShmSize); err != nil {
 		return err
 	}
 	options := "newinstance,ptmxmode=0666,mode=0620"
@@ -248,13 +248,15 @@ func makeDev() error {
 	return setAttr(dev, unix.MOUNT_ATTR_RDONLY, 0)
 }
 
-// shmSize bounds the shared memory of a container.
-const shmSize = 1 << 30
+// ShmSize bounds the shared memory of a container, in bytes.
+const ShmSize = 1 << 30
 
-// hidden are files and directories of /proc that tell of the machine, or act on it.
+// What of /proc tells of the machine, or acts on it.
 var (
-	procReadOnly = strings.Fields("sys bus fs irq tty sysrq-trigger")
-	procHidden   = strings.Fields("acpi asound kcore keys kmsg latency_stats timer_list timer_stats sched_debug scsi " +
+	// ProcReadOnly can only be read.
+	ProcReadOnly = strings.Fields("sys bus fs irq tty sysrq-trigger")
+	// ProcHidden is not there at all.
+	ProcHidden = strings.Fields("acpi asound kcore keys kmsg latency_stats timer_list timer_stats sched_debug scsi " +
 		"kpagecount kpageflags kpagecgroup vmallocinfo slabinfo pagetypeinfo key-users")
 )
 
@@ -263,12 +265,12 @@ func ownProc() error {
 	if err := mountProc("/proc"); err != nil {
 		return err
 	}
-	for _, name := range procReadOnly {
+	for _, name := range ProcReadOnly {
 		if err := cover("/proc/"+name, "/proc/"+name); err != nil {
 			return err
 		}
 	}
-	for _, name := range procHidden {
+	for _, name := range ProcHidden {
 		if err := cover("/dev/null", "/proc/"+name); err != nil {
 			return err
 		}

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a terminal in the container's own /dev/pts (pts(4)).
-func openTerminal(size Size) (master, slave int, err error) {
+// OpenTerminal makes a terminal in the /dev/pts that this process sees (pts(4)), and returns descriptors of its two sides,
+// which are close-on-exec.
+func OpenTerminal(size Size) (master, slave int, err error) {
 	master, err = unix.Open("/dev/pts/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, -1, err

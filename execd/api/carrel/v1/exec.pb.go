@@ -39,8 +39,9 @@ type Spec struct {
 	Timeout       *durationpb.Duration   `protobuf:"bytes,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	Tty           *Size                  `protobuf:"bytes,12,opt,name=tty,proto3" json:"tty,omitempty"` // run in a terminal
 	Limits        *Limits                `protobuf:"bytes,13,opt,name=limits,proto3" json:"limits,omitempty"`
-	Net           string                 `protobuf:"bytes,14,opt,name=net,proto3" json:"net,omitempty"`   // "" for loopback alone, or "host"; that and a root need the right of an administrator
-	Root          string                 `protobuf:"bytes,15,opt,name=root,proto3" json:"root,omitempty"` // on the daemon's machine, the root filesystem of a container: a directory or an OCI image
+	Net           string                 `protobuf:"bytes,14,opt,name=net,proto3" json:"net,omitempty"`         // "" for loopback alone, or "host"; that and a root need the right of an administrator
+	Runtime       string                 `protobuf:"bytes,16,opt,name=runtime,proto3" json:"runtime,omitempty"` // what makes a container: empty for the backend itself, or runc, crun or runsc, if the machine has it
+	Root          string                 `protobuf:"bytes,15,opt,name=root,proto3" json:"root,omitempty"`       // on the daemon's machine, the root filesystem of a container: a directory or an OCI image
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -169,6 +170,13 @@ func (x *Spec) GetLimits() *Limits {
 func (x *Spec) GetNet() string {
 	if x != nil {
 		return x.Net
+	}
+	return ""
+}
+
+func (x *Spec) GetRuntime() string {
+	if x != nil {
+		return x.Runtime
 	}
 	return ""
 }
@@ -1394,7 +1402,7 @@ var File_carrel_v1_exec_proto protoreflect.FileDescriptor
 
 const file_carrel_v1_exec_proto_rawDesc = "" +
 	"\n" +
-	"\x14carrel/v1/exec.proto\x12\tcarrel.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x03\n" +
+	"\x14carrel/v1/exec.proto\x12\tcarrel.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x03\n" +
 	"\x04Spec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\tworkspace\x18\x02 \x01(\tR\tworkspace\x12\x18\n" +
@@ -1411,7 +1419,8 @@ const file_carrel_v1_exec_proto_rawDesc = "" +
 	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
 	"\x03tty\x18\f \x01(\v2\x0f.carrel.v1.SizeR\x03tty\x12)\n" +
 	"\x06limits\x18\r \x01(\v2\x11.carrel.v1.LimitsR\x06limits\x12\x10\n" +
-	"\x03net\x18\x0e \x01(\tR\x03net\x12\x12\n" +
+	"\x03net\x18\x0e \x01(\tR\x03net\x12\x18\n" +
+	"\aruntime\x18\x10 \x01(\tR\aruntime\x12\x12\n" +
 	"\x04root\x18\x0f \x01(\tR\x04root\".\n" +
 	"\x04Size\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x12\n" +
