@@ -24,7 +24,25 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // workspace is one in memory.
-type workspace struct{ tree vfs.Tree }
+type workspace struct {
+	tree vfs.Tree
+	news chan execd.News // what its followers are told
+}
+
+// Follow implements execd.Watched. It begins with revision 7 when it is not to go on from another.
+func (w workspace) Follow(ctx context.Context, after vfs.Rev, f func(execd.News) error) error {
+	n := execd.News{Rev: max(after, 7)}
+	for {
+		if err := f(n); err != nil {
+			return err
+		}
+		select {
+		case n = <-w.news:
+		case <-ctx.Done():
+			return fmt.Errorf("follow: %w", vfs.ErrInterrupted)
+		}
+	}
+}
 
 func (w workspace) Tree() vfs.Tree                          { return w.tree }
 func (w workspace) Before(context.Context) (vfs.Rev, error) { return 1, nil }
@@ -34,21 +52,41 @@ func (w workspace) Changes(context.Context, vfs.Rev, vfs.Rev) (execd.Changes, er
 	return execd.Changes{Added: 3}, nil
 }
 
+// Differences implements execd.Watched: from a revision, each up to the other has added a file of its number.
+func (w workspace) Differences(_ context.Context, from, to vfs.Rev, yield func(execd.Difference) error) (vfs.Rev, error) {
+	if from == 0 {
+		return 0, fmt.Errorf("revision 0: %w", vfs.ErrNoRevision)
+	}
+	if to == 0 {
+		to = 12
+	}
+	for rev := from + 1; rev <= to; rev++ {
+		if err := yield(execd.Difference{Kind: execd.Added, Path: fmt.Sprintf("/%d/f", rev%2)}); err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
 // desk is an API over a registry with a fake backend, and a client of it.
 type desk struct {
 	*Client
 	url  string
 	http *http.Client
+	news chan execd.News // what changes in "ws"
 }
 
 func newDesk(t *testing.T, access Access) *desk {
 	t.Helper()
-	tree := vfstest.NewTree()
+	ws := workspace{vfstest.NewTree(), make(chan execd.News)}
 	open := func(_ context.Context, name string) (execd.Workspace, error) {
-		if name != "ws" {
-			return nil, vfs.ErrNoWorkspace
+		switch name {
+		case "ws":
+			return ws, nil
+		case "unwatched":
+			return struct{ execd.Workspace }{ws}, nil
 		}
-		return workspace{tree}, nil
+		return nil, vfs.ErrNoWorkspace
 	}
 	backend := execd.Func(func(ctx context.Context, j execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
 		switch j.Args[0] {
@@ -85,7 +123,7 @@ func newDesk(t *testing.T, access Access) *desk {
 		}
 		server.Close()
 	})
-	return &desk{client, server.URL, server.Client()}
+	return &desk{client, server.URL, server.Client(), ws.news}
 }
 
 // do makes a plain request and returns the status and the body.
@@ -353,6 +391,16 @@ func TestAccess(t *testing.T) {
 		{"runner", "POST", "/c/ws/exec", `{"args": ["cat"], "root": "/"}`, 403},
 		{"writer", "GET", "/c/ws/exec/x/events", "", 403},
 		{"runner", "GET", "/c/ws/exec/x/events", "", 200},
+		{"", "GET", "/c/ws/find", "", 401},
+		{"reader", "GET", "/c/ws/find", "", 200},
+		{"writer", "GET", "/c/ws/grep?pattern=x", "", 403},
+		{"writer", "GET", "/c/ws/watch", "", 403},
+		{"reader", "POST", "/carrel.v1.FilesService/Stat", `{"workspace": "ws"}`, 200},
+		{"writer", "POST", "/carrel.v1.FilesService/Stat", `{"workspace": "ws"}`, 403},
+		{"writer", "POST", "/carrel.v1.FilesService/Find", `{"workspace": "ws"}`, 403},
+		{"writer", "POST", "/carrel.v1.FilesService/Diff", `{"workspace": "ws", "from_revision": 1}`, 403},
+		{"reader", "POST", "/carrel.v1.FilesService/WriteFile", `{"workspace": "ws", "path": "x"}`, 403},
+		{"reader", "POST", "/carrel.v1.FilesService/Remove", `{"workspace": "ws", "path": "x"}`, 403},
 		{"", "POST", "/carrel.v1.ExecService/Get", `{"id": "x"}`, 401},
 		{"writer", "POST", "/carrel.v1.ExecService/Get", `{"id": "x"}`, 403},
 		{"runner", "POST", "/carrel.v1.ExecService/Get", `{"id": "x"}`, 200},
@@ -392,7 +440,7 @@ func TestAccessEnds(t *testing.T) {
 	}
 	attached := make(chan error)
 	go func() {
-		events, err := d.Attach(t.Context(), "long", 0, false) // which returns when there is something to say
+		events, err := d.Attach(t.Context(), "long", 0, false)
 		if err == nil {
 			defer events.Close()
 			_, err = events.Next()
@@ -423,5 +471,35 @@ func TestAccessEnds(t *testing.T) {
 	if code, body := d.do(t, "POST", "/carrel.v1.ExecService/Get", `{"id": "long"}`, "Content-Type", "application/json"); code != 200 ||
 		!strings.Contains(body, "RUNNING") && !strings.Contains(body, "running") {
 		t.Errorf("%d %s", code, body)
+	}
+}
+
+// Who attaches to what says nothing is told so at once, and not when it says something.
+func TestAttachAtOnce(t *testing.T) {
+	d := newDesk(t, nil)
+	started, err := d.Start(t.Context(), execd.Spec{ID: "quiet", Workspace: "ws", Args: []string{"sleep"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer started.Close()
+	events, err := d.Attach(t.Context(), "quiet", 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", d.url+"/c/ws/exec/quiet/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := d.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := d.Signal(t.Context(), "quiet", "KILL"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := events.Next(); err != nil || e.GetExit() == nil {
+		t.Errorf("%v, %v", e, err)
 	}
 }

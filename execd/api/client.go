@@ -8,15 +8,17 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
 	carrelv1 "github.com/carrelfs/carrel/execd/api/carrel/v1"
 	"github.com/carrelfs/carrel/execd/api/carrel/v1/carrelv1connect"
 )
 
-// Client runs things on the workspaces of a daemon. Its errors wrap the sentinels of vfs; ErrClosed says that the
-// connection broke, and what became of the call is not known.
+// Client runs things on the workspaces of a daemon, and works on their files. Its errors wrap the sentinels of vfs; ErrClosed
+// says that the connection broke, and what became of the call is not known.
 type Client struct {
 	calls     carrelv1connect.ExecServiceClient
+	files     carrelv1connect.FilesServiceClient
 	transport *http.Transport
 }
 
@@ -26,48 +28,66 @@ func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableCompression: true,
 	}
-	return &Client{carrelv1connect.NewExecServiceClient(&http.Client{Transport: t}, "http://carrel"), t}
+	const anywhere = "http://carrel"
+	to := &http.Client{Transport: t}
+	return &Client{
+		carrelv1connect.NewExecServiceClient(to, anywhere), carrelv1connect.NewFilesServiceClient(to, anywhere), t,
+	}
 }
+
+// Files is the service of files as it is. [Error] gives the sentinels of its errors.
+func (c *Client) Files() carrelv1connect.FilesServiceClient { return c.files }
 
 // Close lets go of connections that are not in use.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Events is a stream of events. It must be closed.
-type Events struct {
-	stream *connect.ServerStreamForClient[carrelv1.Event]
+// Stream is an answer in pieces. It must be closed.
+type Stream[M any] struct {
+	in *connect.ServerStreamForClient[M]
 }
 
-// Next returns the next event: io.EOF after the exit.
-func (e *Events) Next() (*carrelv1.Event, error) {
-	if e.stream.Receive() {
-		return e.stream.Msg(), nil
+// Next returns the next piece: io.EOF after the last.
+func (s *Stream[M]) Next() (*M, error) {
+	if s.in.Receive() {
+		return s.in.Msg(), nil
 	}
-	if err := e.stream.Err(); err != nil {
+	if err := s.in.Err(); err != nil {
 		return nil, Error(err)
 	}
 	return nil, io.EOF
 }
 
-// Close ends the stream; the exec goes on.
-func (e *Events) Close() { _ = e.stream.Close() } // nothing is lost by it
+// Close ends the stream. What it tells of goes on.
+func (s *Stream[M]) Close() { _ = s.in.Close() } // nothing is lost by it
+
+func streamOf[M any](in *connect.ServerStreamForClient[M], err error) (*Stream[M], error) {
+	if err != nil {
+		return nil, Error(err)
+	}
+	return &Stream[M]{in}, nil
+}
+
+// Events is a stream of the events of an exec, which ends with the exit.
+type Events = Stream[carrelv1.Event]
+
+// News is a stream of what changes in a workspace. It has no end but an error.
+type News = Stream[carrelv1.WatchResponse]
+
+// Watch tells what changes at a path of a workspace and below it, from a revision on; zero is now.
+func (c *Client) Watch(ctx context.Context, workspace, path string, after vfs.Rev) (*News, error) {
+	q := &carrelv1.WatchRequest{Workspace: workspace, AfterRevision: uint64(after)}
+	q.Path, q.RawPath = readable(path)
+	return streamOf(c.files.Watch(ctx, connect.NewRequest(q)))
+}
 
 // Start starts an exec. The first event says its id.
 func (c *Client) Start(ctx context.Context, s execd.Spec) (*Events, error) {
-	stream, err := c.calls.Start(ctx, connect.NewRequest(&carrelv1.StartRequest{Spec: Spec(s), Hold: true}))
-	return events(stream, err)
+	return streamOf(c.calls.Start(ctx, connect.NewRequest(&carrelv1.StartRequest{Spec: Spec(s), Hold: true})))
 }
 
 // Attach follows an exec from an event on.
 func (c *Client) Attach(ctx context.Context, id string, after uint64, hold bool) (*Events, error) {
-	stream, err := c.calls.Attach(ctx, connect.NewRequest(&carrelv1.AttachRequest{Id: id, AfterSeq: after, Hold: hold}))
-	return events(stream, err)
-}
-
-func events(stream *connect.ServerStreamForClient[carrelv1.Event], err error) (*Events, error) {
-	if err != nil {
-		return nil, Error(err)
-	}
-	return &Events{stream}, nil
+	return streamOf(c.calls.Attach(ctx, connect.NewRequest(&carrelv1.AttachRequest{Id: id, AfterSeq: after, Hold: hold})))
 }
 
 // Input gives an exec standard input; last says that there is no more.

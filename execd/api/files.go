@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/treepath"
@@ -28,16 +26,9 @@ func (p plain) file(right Right, call fileCall) http.Handler {
 }
 
 func (p plain) onFile(w http.ResponseWriter, r *http.Request, right Right, call fileCall) error {
-	name := r.PathValue("ws")
-	if err := p.Access.check(r.Header, name, right); err != nil {
-		return err
-	}
-	ws, err := p.Open(r.Context(), name)
-	if err != nil {
-		return err
-	}
-	err = call(w, r, treepath.FS{Tree: ws.Tree()}, "/"+r.PathValue("path"))
-	return errors.Join(err, ws.Close())
+	return p.onWorkspace(r.Context(), r.Header, r.PathValue("ws"), right, func(fs treepath.FS) error {
+		return call(w, r, fs, "/"+r.PathValue("path"))
+	})
 }
 
 // get answers with the bytes of a file, or of the ranges of it that were asked for, or with what is in a directory.
@@ -97,13 +88,8 @@ func list(w http.ResponseWriter, r *http.Request, fs treepath.FS, dir string) er
 		if err != nil {
 			return err
 		}
-		x := entry{
-			Text: strings.ToValidUTF8(d.Name, "\uFFFD"), Type: typeNames[a.Type], Mode: fmt.Sprintf("%04o", a.Mode),
-			Size: a.Size, Mtime: a.Mtime.Go(),
-		}
-		if !utf8.ValidString(d.Name) {
-			x.Name = []byte(d.Name)
-		}
+		x := entry{Type: typeNames[a.Type], Mode: fmt.Sprintf("%04o", a.Mode), Size: a.Size, Mtime: a.Mtime.Go()}
+		x.Text, x.Name = readable(d.Name)
 		if err := e.Encode(x); err != nil {
 			return nil // the client has gone
 		}
@@ -114,7 +100,7 @@ func list(w http.ResponseWriter, r *http.Request, fs treepath.FS, dir string) er
 // put writes a whole file: others see the old bytes or the new ones. With ?parents=true directories are made too, and
 // ?mode= is that of a file that is made; one that is replaced keeps its own.
 func (p plain) put(w http.ResponseWriter, r *http.Request, fs treepath.FS, name string) error {
-	mode := uint64(0o644)
+	mode := uint64(defaultMode)
 	if m := r.FormValue("mode"); m != "" {
 		var err error
 		if mode, err = strconv.ParseUint(m, 8, 12); err != nil {

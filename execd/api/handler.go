@@ -24,10 +24,15 @@ func Register(handle func(pattern string, h http.Handler), c Config) {
 	}
 	path, h := carrelv1connect.NewExecServiceHandler(&service{c.Execs, c.Access}, connect.WithReadMaxBytes(maxRequest))
 	handle(path, h)
+	path, h = carrelv1connect.NewFilesServiceHandler(filesService{c}, connect.WithReadMaxBytes(maxRequest))
+	handle(path, h)
 	p := plain{c}
 	handle("GET /c/{ws}/file/{path...}", p.file(Read, p.get))
 	handle("PUT /c/{ws}/file/{path...}", p.file(Write, p.put))
 	handle("DELETE /c/{ws}/file/{path...}", p.file(Write, p.remove))
+	handle("GET /c/{ws}/find", p.file(Read, p.find))
+	handle("GET /c/{ws}/grep", p.file(Read, p.grep))
+	handle("GET /c/{ws}/watch", http.HandlerFunc(p.watchEvents))
 	handle("POST /c/{ws}/exec", http.HandlerFunc(p.run))
 	handle("GET /c/{ws}/exec/{id}/events", http.HandlerFunc(p.events))
 }

@@ -149,14 +149,13 @@ func (p plain) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var after uint64
-	if last := r.Header.Get("Last-Event-ID") + r.FormValue("after"); last != "" {
-		if _, err := fmt.Sscan(last, &after); err != nil {
-			return fmt.Errorf("event %q: %w", last, vfs.ErrInvalid)
-		}
+	after, err := lastEvent(r)
+	if err != nil {
+		return err
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
+	if err := beginEvents(w); err != nil {
+		return nil // the client has gone
+	}
 	from := e.Attach(after, false)
 	defer from.Close()
 	for {
@@ -175,12 +174,5 @@ func writeEvent(w http.ResponseWriter, e execd.Event) error {
 	if err != nil {
 		return err
 	}
-	b, err := protojson.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Stream, b); err != nil {
-		return err
-	}
-	return http.NewResponseController(w).Flush()
+	return sendEvent(w, e.Seq, e.Stream.String(), m)
 }

@@ -66,6 +66,10 @@ func (s *service) Attach(
 	if err != nil {
 		return wireError(err)
 	}
+	// A client waits for the head of the answer, and there may be no event for a long time.
+	if err := to.Send(nil); err != nil {
+		return err
+	}
 	return wireError(whileKnown(ctx, access, send(access, e.Attach(r.Msg.GetAfterSeq(), r.Msg.GetHold()), to)))
 }
 
