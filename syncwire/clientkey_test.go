@@ -20,7 +20,7 @@ func TestClientKeys(t *testing.T) {
 		listen func(string, Identity) (Listener, error)
 		dial   func(string, Fingerprint, ...DialOption) Dialer
 	}{
-		"quic": {ListenQUIC, DialQUIC},
+		"quic": {func(addr string, id Identity) (Listener, error) { return ListenQUIC(addr, id) }, DialQUIC},
 		"tcp":  {ListenTLS, DialTLS},
 		"auto": {ListenTLS, func(addr string, pin Fingerprint, o ...DialOption) Dialer {
 			d := DialAuto(addr, pin, nil, o...).(*autoDialer)

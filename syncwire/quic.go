@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // Windows of QUIC, in bytes: how much one side may send before the other has read it. That of a stream begins small and
@@ -51,13 +52,14 @@ type quicListener struct {
 	transport *quic.Transport
 	listener  *quic.Listener
 	streams   chan Stream
+	http      *http3.Server // nil for none
 	group     sync.WaitGroup
 	ctx       context.Context
 	cancel    context.CancelFunc
 }
 
 // ListenQUIC listens on a UDP address.
-func ListenQUIC(addr string, id Identity) (Listener, error) {
+func ListenQUIC(addr string, id Identity, options ...ListenOption) (Listener, error) {
 	udp, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -68,13 +70,18 @@ func ListenQUIC(addr string, id Identity) (Listener, error) {
 	}
 	l := &quicListener{streams: make(chan Stream)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
+	for _, o := range options {
+		o(l)
+	}
 	var handshakes handshakeCount
 	socket := udpSocket{UDPConn: conn, lossy: new(atomic.Bool)}
 	socket.lossy.Store(true)
 	l.transport = &quic.Transport{Conn: socket, VerifySourceAddress: handshakes.many}
 	config := quicConfig()
 	config.MaxIncomingStreams = maxQUICStreams
-	if l.listener, err = l.transport.Listen(id.serverTLS(), config); err != nil {
+	handshake := id.serverTLS()
+	l.prepareHTTP(&handshake.NextProtos, config)
+	if l.listener, err = l.transport.Listen(handshake, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), conn.Close())
 	}
 	l.group.Go(l.acceptConns)
@@ -105,7 +112,7 @@ func (l *quicListener) acceptConns() {
 		if err != nil {
 			return
 		}
-		l.group.Go(func() { l.acceptStreams(conn) })
+		l.group.Go(func() { l.serveConn(conn) })
 	}
 }
 
@@ -141,8 +148,12 @@ func (l *quicListener) Addr() net.Addr { return l.transport.Conn.LocalAddr() }
 
 func (l *quicListener) Close() error {
 	l.cancel()
+	var err error
+	if l.http != nil {
+		err = l.http.Close() // aborts requests
+	}
 	l.group.Wait()
-	return errors.Join(l.listener.Close(), l.transport.Close(), closeConn(l.transport.Conn))
+	return errors.Join(err, l.listener.Close(), l.transport.Close(), closeConn(l.transport.Conn))
 }
 
 // closeConn closes a packet connection that may be closed already.

@@ -42,7 +42,7 @@ func (p *program) serveCommand() *cli.Command {
 					"'carrel sync key' makes one. At the unix socket no key is wanted",
 			},
 			&cli.StringFlag{
-				Name: "api", Usage: "serve execs and files by HTTP over TLS on `ADDR`, to who has a token",
+				Name: "api", Usage: "serve execs and files by HTTP over TLS on `ADDR`, and by HTTP/3 where sessions come by QUIC, to who has a token",
 			},
 			&cli.StringFlag{
 				Name: "metrics", Usage: "answer /metrics (Prometheus) and /healthz by HTTP on `ADDR`, to everybody who gets there;\n" +

@@ -3,7 +3,9 @@ package serving
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,12 +15,35 @@ import (
 	"github.com/carrelfs/carrel/syncwire"
 )
 
-// newAPI is the API of execs and files for other machines: over TLS with the server's key, and by token.
-func (r *running) newAPI(register func(func(string, http.Handler), api.Access), id syncwire.Identity) *http.Server {
+// apiHandler is the API of execs and files for other machines, by token.
+func (r *running) apiHandler(register func(func(string, http.Handler), api.Access)) http.Handler {
 	mux := http.NewServeMux()
 	register(mux.Handle, r.access)
+	return mux
+}
+
+// byHTTP3 is the option of a listener by which the API is served at its address, too. Who has no key that the sessions there
+// need is not let in.
+func (r *running) byHTTP3(h http.Handler) syncwire.ListenOption {
+	if r.keys == nil {
+		return syncwire.WithHTTP(h, nil)
+	}
+	return syncwire.WithHTTP(h, r.keys.knows)
+}
+
+// newAPI serves the API over TLS with the server's key, and tells clients that they can have it by HTTP/3.
+func (r *running) newAPI(h http.Handler, id syncwire.Identity) *http.Server {
+	_, port, err := net.SplitHostPort(r.options.Listen)
+	if err != nil {
+		panic(err) // it is being listened at
+	}
+	elsewhere := fmt.Sprintf(`h3=":%s"; ma=%d`, port, int(altSvcAge.Seconds()))
 	return &http.Server{
-		Handler: mux, TLSConfig: id.TLS("h2", "http/1.1"), ReadHeaderTimeout: scrapeTimeout,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Alt-Svc", elsewhere) // RFC 7838
+			h.ServeHTTP(w, r)
+		}),
+		TLSConfig: id.TLS("h2", "http/1.1"), ReadHeaderTimeout: scrapeTimeout,
 		ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),
 	}
 }

@@ -5,7 +5,8 @@
 //	   stays while the call lasts              │
 //	                                           ├── shelf: workspaces, open while there are sessions
 //	                                           ├── token.Verifier: tokens.json
-//	                                           ├── api: execs and files, by HTTP over TLS (execd/api)
+//	                                           ├── api: execs and files (execd/api), by HTTP over TLS and, at the address
+//	                                           │   for QUIC, by HTTP/3
 //	                                           └── metrics: /metrics, /healthz
 //
 // A store is served by one call at a time, for as long as the call lasts. Its end is a drain: sessions are told to go, and

@@ -33,6 +33,9 @@ const (
 	// its records before it does; what is known of the others must not wait for that.
 	lookPatience = 2 * time.Second
 
+	// altSvcAge is for how long a client may remember that the API is served by HTTP/3, too.
+	altSvcAge = time.Hour
+
 	// scrapeTimeout is how long one who asks for metrics may take to ask, and to read the answer.
 	scrapeTimeout = 10 * time.Second
 

@@ -24,9 +24,11 @@ type sockets struct {
 }
 
 // listen opens all sockets, or none, and sets in o how the addresses turned out. ErrBusy when another has an address.
-func listen(dir string, o *control.ServeOptions, id syncwire.Identity) (s *sockets, err error) {
+func listen(
+	dir string, o *control.ServeOptions, id syncwire.Identity, options ...syncwire.ListenOption,
+) (s *sockets, err error) {
 	s = &sockets{}
-	if err = s.listenNet(o, id); err == nil {
+	if err = s.listenNet(o, id, options); err == nil {
 		err = s.listenUnix(dir, o)
 	}
 	if err == nil && o.Metrics != "" {
@@ -45,13 +47,13 @@ func listen(dir string, o *control.ServeOptions, id syncwire.Identity) (s *socke
 }
 
 // listenNet listens on UDP and TCP, of the same port unless o says otherwise.
-func (s *sockets) listenNet(o *control.ServeOptions, id syncwire.Identity) error {
+func (s *sockets) listenNet(o *control.ServeOptions, id syncwire.Identity, options []syncwire.ListenOption) error {
 	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %q: %w: %w", o.Listen, vfs.ErrInvalid, err)
 	}
 	for try := 1; ; try++ {
-		udp, err := syncwire.ListenQUIC(o.Listen, id)
+		udp, err := syncwire.ListenQUIC(o.Listen, id, options...)
 		if err != nil {
 			return err
 		}

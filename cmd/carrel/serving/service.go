@@ -160,14 +160,20 @@ func (s *Service) begin(o control.ServeOptions) (*running, error) {
 		}
 		r.keys, config.ClientKeys = keys, keys.knows
 	}
-	if r.sockets, err = listen(s.config.Dir, &r.options, id); err != nil {
+	var h http.Handler
+	var options []syncwire.ListenOption
+	if o.API != "" && s.config.API != nil {
+		h = r.apiHandler(s.config.API)
+		options = append(options, r.byHTTP3(h))
+	}
+	if r.sockets, err = listen(s.config.Dir, &r.options, id, options...); err != nil {
 		return nil, err
 	}
 	if r.options.Unix == "" {
 		r.log.Warn("the store's path is too long for a unix socket in it: name one with --unix")
 	}
-	if r.sockets.api != nil && s.config.API != nil {
-		r.api = r.newAPI(s.config.API, id)
+	if h != nil {
+		r.api = r.newAPI(h, id)
 	}
 	r.host = hostFor(r.options.Listen)
 	r.server = syncwire.NewServer(config)

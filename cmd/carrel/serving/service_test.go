@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/execd/api"
 	"github.com/carrelfs/carrel/syncwire"
 )
 
@@ -49,6 +51,13 @@ func serveStore(t *testing.T, o control.ServeOptions) *stand {
 	}
 	s.service = New(Config{
 		Store: s.store, Dir: s.dir, Agent: "test", Log: slog.New(slog.DiscardHandler),
+		API: func(handle func(string, http.Handler), access api.Access) {
+			handle("GET /may/{workspace}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := access(r.Context(), r.Header, r.PathValue("workspace"), api.Read); err != nil {
+					http.Error(w, err.Error(), http.StatusForbidden)
+				}
+			}))
+		},
 		Keep: func() (func(), error) {
 			s.kept++
 			return func() { s.kept-- }, nil
@@ -299,4 +308,22 @@ func TestHostFor(t *testing.T) {
 			t.Errorf("hostFor(%q) = %q", addr, got)
 		}
 	}
+}
+
+// The API is served over TLS by token, and says that it is by HTTP/3 at the address for QUIC.
+func TestAPI(t *testing.T) {
+	s := serveStore(t, control.ServeOptions{Listen: "127.0.0.1:0", API: "127.0.0.1:0"})
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	r, err := client.Get("https://" + s.now.API + "/may/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(s.now.Listen)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		t.Error(err)
+	}
+	if got := r.Header.Get("Alt-Svc"); r.StatusCode != http.StatusForbidden || got != `h3=":`+port+`"; ma=3600` {
+		t.Errorf("status %d, Alt-Svc %q, listening at %s", r.StatusCode, got, s.now.Listen)
+	}
+	s.finish(t)
 }
