@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -21,18 +22,27 @@ import (
 	"github.com/carrelfs/carrel/cmd/carrel/execs"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/api"
+	carrelv1 "github.com/carrelfs/carrel/execd/api/carrel/v1"
+	"github.com/carrelfs/carrel/execd/container"
 )
 
 func (p *program) execCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "exec",
 		Usage:     "run a command on a workspace",
-		ArgsUsage: "WORKSPACE -- COMMAND [ARGUMENT...]",
+		ArgsUsage: "WORKSPACE[:/PATH]|DIR -- COMMAND [ARGUMENT...]",
 		Description: "The command runs in the daemon's own bash when every program that it needs is built in there, which takes\n" +
 			"no process; else in a container: the host's programs, read-only, the workspace at /workspace, no network but\n" +
 			"loopback. --why says which it was. Its output comes live, signals are passed on to it, and its exit status is that\n" +
 			"of carrel: 128+n for a signal n, 124 when its time is over, 127 when there is no such program. It ends\n" +
-			"when the command has ended and nobody has its output open; what is left is killed then.",
+			"when the command has ended and nobody has its output open; what is left is killed then.\n\n" +
+			"DIR is a directory of a mounted workspace, written with a / or . at its beginning: the command runs in it. On one\n" +
+			"that was joined it begins when all that others wrote is here, or does not when the server cannot be reached; and\n" +
+			"when its end is told, the server has all that it wrote, or that is said.\n\n" +
+			"With --fork it runs in a fork, a workspace of its own that has all that is here and takes a moment to make, and what\n" +
+			"is different afterwards is printed as 'carrel diff' does, on standard error when the output is the command's. With\n" +
+			"--merge that is merged when its exit status is 0, as 'carrel merge' does. A fork that was named stays; one that was\n" +
+			"not is removed when it was merged, or nothing is different in it.",
 		Flags: []cli.Flag{
 			storeFlag(),
 			&cli.StringFlag{Name: "backend", Usage: "run it with `BACKEND`: " + strings.Join(execs.Backends, ", "), DefaultText: execs.Backends[0]},
@@ -51,7 +61,12 @@ func (p *program) execCommand() *cli.Command {
 			&cli.UintFlag{Name: "pids", Usage: "let it have `N` processes"},
 			&cli.StringFlag{Name: "root", Usage: "give its container the programs of `DIR` on this machine, read-only"},
 			&cli.StringFlag{Name: "image", Usage: "give its container the programs of an OCI image layout or tarball at `PATH`, read-only"},
+			&cli.StringFlag{
+				Name: "runtime", Usage: "have `RUNTIME` make its container, one of " + strings.Join(container.Runtimes, ", ") + ", which this machine must have",
+			},
 			&cli.StringFlag{Name: "net", Usage: "let it use a `NETWORK`: host is that of this machine; without the flag there is loopback alone"},
+			&cli.GenericFlag{Name: "fork", Value: &forkFlag{}, Usage: "run it in a fork, and say what is different there; --fork=`NAME` gives it a name"},
+			&cli.BoolFlag{Name: "merge", Usage: "with --fork: merge what is different when the exit status is 0"},
 			&cli.StringFlag{Name: "id", Usage: "give it an `ID`; one that there is is not run again"},
 		},
 		Action: p.exec,
@@ -60,7 +75,8 @@ func (p *program) execCommand() *cli.Command {
 
 // execJob is a command that is to be run.
 type execJob struct {
-	store  string
+	at     place
+	fork   *execFork // nil for none
 	spec   execd.Spec
 	json   bool
 	why    bool
@@ -75,14 +91,14 @@ func parseExecJob(c *cli.Context) (*execJob, error) {
 	if len(args) < 2 && (len(args) == 0 || !c.IsSet("source")) {
 		return nil, &usageError{c, "too few arguments: " + c.Command.HelpName + " " + c.Command.ArgsUsage}
 	}
-	store, err := storeDir(c)
+	at, err := parsePlace(c, args[0])
 	if err != nil {
 		return nil, err
 	}
-	j := &execJob{store: store, json: c.Bool("json"), why: c.Bool("why"), detach: c.Bool("detach")}
+	j := &execJob{at: at, json: c.Bool("json"), why: c.Bool("why"), detach: c.Bool("detach")}
 	j.spec = execd.Spec{
-		ID: c.String("id"), Workspace: args[0], Backend: c.String("backend"), Args: args[1:], Timeout: c.Duration("timeout"),
-		Source: c.String("source"), Net: c.String("net"),
+		ID: c.String("id"), Workspace: at.workspace, Backend: c.String("backend"), Args: args[1:], Timeout: c.Duration("timeout"),
+		Source: c.String("source"), Net: c.String("net"), Runtime: c.String("runtime"),
 		Open:   !c.Bool("no-stdin") && !j.detach,
 		Limits: execd.Limits{CPU: uint32(c.Float64("cpus") * 1000), Pids: uint32(c.Uint("pids"))},
 	}
@@ -93,8 +109,13 @@ func parseExecJob(c *cli.Context) (*execJob, error) {
 	if j.spec.ID == "" {
 		j.spec.ID = strings.ToLower(rand.Text()[:12]) // ours, so that a start whose answer was lost is not made twice
 	}
-	if dir := c.String("dir"); dir != "" {
-		j.spec.Dir = "/" + strings.TrimPrefix(dir, "/")
+	if j.fork, err = parseFork(c, at, j.spec.ID); err != nil {
+		return nil, err
+	}
+	if dir := c.String("dir"); strings.HasPrefix(dir, "/") {
+		j.spec.Dir = dir
+	} else {
+		j.spec.Dir = path.Join(at.path, dir)
 	}
 	if c.IsSet("root") && c.IsSet("image") {
 		return nil, &usageError{c, "--root and --image: a container has one root"}
@@ -130,7 +151,13 @@ func (p *program) exec(c *cli.Context) error {
 			j.spec.Env = append(j.spec.Env, "TERM="+t)
 		}
 	}
-	return p.withExecs(c.Context, j.store, func(x *api.Client) error { return p.execThrough(c.Context, j, x) })
+	return p.withExecsAt(c.Context, j.at, func(x *api.Client) error {
+		if j.fork != nil {
+			return p.execForked(c.Context, j, x)
+		}
+		_, err := p.execThrough(c.Context, j, x)
+		return err
+	})
 }
 
 // withExecs works with the daemon of a store, or has one started meanwhile.
@@ -143,31 +170,31 @@ func (p *program) withExecs(ctx context.Context, store string, f func(x *api.Cli
 	return p.throughDaemon(ctx, store, ask, func() error { return p.daemonHere(ctx, store, ask, "--quiet") })
 }
 
-// execThrough runs a command and passes on what comes of it.
-func (p *program) execThrough(ctx context.Context, j *execJob, x *api.Client) error {
+// execThrough runs a command and passes on what comes of it. The result is nil when the end is not known.
+func (p *program) execThrough(ctx context.Context, j *execJob, x *api.Client) (*carrelv1.Result, error) {
 	// Signals are passed on. They do not end what tells of the end.
 	stream := context.WithoutCancel(ctx)
 	events, err := x.Start(stream, j.spec)
 	if err != nil {
-		return startFailed(err)
+		return nil, startFailed(err)
 	}
 	defer events.Close()
 	first, err := events.Next()
 	if err != nil {
-		return startFailed(err)
+		return nil, startFailed(err)
 	}
 	id := first.GetStarted()
 	if j.detach {
 		fmt.Fprintln(p.stdout, id)
-		return nil
+		return nil, nil
 	}
 	f := &follower{program: p, execs: x, id: id, json: j.json, why: j.why}
 	session, err := p.beginSession(f, &j.spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = f.follow(stream, events)
-	return errors.Join(err, session.end())
+	return f.result, errors.Join(err, session.end())
 }
 
 // startFailed gives what could not be started the exit status that a shell would give it.

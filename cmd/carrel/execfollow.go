@@ -29,12 +29,13 @@ func (e *statusError) Unwrap() error { return e.err }
 // follower passes on what happens in an exec.
 type follower struct {
 	*program
-	execs *api.Client
-	id    string
-	json  bool
-	seen  uint64 // the last event that was passed on
-	quiet bool   // the end is not passed on as our own
-	why   bool   // which backend it was is said
+	execs  *api.Client
+	id     string
+	json   bool
+	seen   uint64           // the last event that was passed on
+	result *carrelv1.Result // once it has ended
+	quiet  bool             // the end is not passed on as our own
+	why    bool             // which backend it was is said
 }
 
 // follow passes everything on to the end, over daemons that die, and returns what the exec's end means for ours.
@@ -86,7 +87,8 @@ func (f *follower) pass(e *carrelv1.Event) (done bool, err error) {
 	if err := f.stdout.Flush(); err != nil || e.GetExit() == nil {
 		return false, err
 	}
-	return true, f.ended(e.GetExit())
+	f.result = e.GetExit()
+	return true, f.ended(f.result)
 }
 
 // show writes output where the program would have.

@@ -21,7 +21,7 @@ func (p *program) psCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ps", Usage: "list what runs on workspaces", ArgsUsage: "[WORKSPACE]",
 		Flags: []cli.Flag{
-			storeFlag(),
+			storeFlag(), onFlag(),
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "list what has ended within the last hour too"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line"},
 		},
@@ -47,8 +47,15 @@ func (p *program) ps(c *cli.Context) error {
 	})
 }
 
-// onExecs works with the execs of the store of the command line.
+// onExecs works with the execs of the store of the command line, or with those of what is mounted on a directory.
 func (p *program) onExecs(c *cli.Context, f func(x *api.Client) error) error {
+	if dir := c.String("on"); dir != "" {
+		at, err := placeAt(dir)
+		if err != nil {
+			return err
+		}
+		return p.withExecsAt(c.Context, at, f)
+	}
 	store, err := storeDir(c)
 	if err != nil {
 		return err
@@ -140,7 +147,7 @@ func (p *program) attachCommand() *cli.Command {
 		Name: "attach", Usage: "follow what runs to its end", ArgsUsage: "ID",
 		Description: "Prints what it has written and what it writes. Ctrl-C leaves it running. The exit status is its own.",
 		Flags: []cli.Flag{
-			storeFlag(),
+			storeFlag(), onFlag(),
 			&cli.Uint64Flag{Name: "after", Usage: "begin after event `N`"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
 		},
@@ -167,7 +174,7 @@ func (p *program) logsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "logs", Usage: "print what was written by what runs, or has run within the last hour", ArgsUsage: "ID",
 		Flags: []cli.Flag{
-			storeFlag(),
+			storeFlag(), onFlag(),
 			&cli.Uint64Flag{Name: "after", Usage: "begin after event `N`"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
 		},
@@ -222,7 +229,7 @@ func (p *program) killCommand() *cli.Command {
 		Description: "KILL, which is the default, ends everything that it has started; other signals go to the command and\n" +
 			"its process group.",
 		Flags: []cli.Flag{
-			storeFlag(),
+			storeFlag(), onFlag(),
 			&cli.StringFlag{Name: "signal", Aliases: []string{"s"}, Usage: "send `SIGNAL`", Value: "KILL"},
 		},
 		Action: p.kill,

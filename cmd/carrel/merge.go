@@ -73,11 +73,7 @@ func (p *program) printMerge(report casstore.MergeReport, into string, try bool)
 		}
 	}
 	for _, x := range report.Conflicts {
-		line := "C  " + p.shown(x.Path) + "  (" + x.Kind + ")"
-		if x.Copy != "" {
-			line = "C  " + p.shown(x.Path) + "  (" + x.Kind + ", " + p.shown(x.Copy) + ")"
-		}
-		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
+		if _, err := fmt.Fprintln(p.stdout, p.conflictLine(x)); err != nil {
 			return err
 		}
 	}
@@ -85,6 +81,15 @@ func (p *program) printMerge(report casstore.MergeReport, into string, try bool)
 		p.say("%d conflicts: 'carrel conflicts %s' lists them", n, into)
 	}
 	return nil
+}
+
+// conflictLine is a conflict on one line.
+func (p *program) conflictLine(x reconcile.Listed) string {
+	about := x.Kind
+	if x.Copy != "" {
+		about += ", " + p.shown(x.Copy)
+	}
+	return "C  " + p.shown(x.Path) + "  (" + about + ")"
 }
 
 func (p *program) conflictsCommand() *cli.Command {

@@ -83,6 +83,7 @@ func (p *program) app() *cli.App {
 			p.snapshotCommand(), p.historyCommand(),
 			p.backupCommand(), p.loadCommand(),
 			p.lsCommand(), p.catCommand(), p.putCommand(), p.getCommand(), p.rmCommand(), p.findCommand(), p.grepCommand(),
+			p.watchCommand(),
 			p.importCommand(), p.exportCommand(),
 			p.execCommand(), p.mcpCommand(), p.psCommand(), p.attachCommand(), p.logsCommand(), p.killCommand(),
 			p.serveCommand(), p.tokenCommand(), p.syncCommand(),

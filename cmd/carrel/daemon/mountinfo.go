@@ -56,6 +56,22 @@ func topmost(entries []Entry, dir string) (e Entry, ok bool) {
 	return e, ok
 }
 
+// Over returns the mount that a path is in. The path is absolute and without symlinks; nothing is looked at there.
+func Over(path string) (e Entry, ok bool, err error) {
+	all, err := Entries()
+	e, ok = over(all, path)
+	return e, ok, err
+}
+
+func over(entries []Entry, path string) (e Entry, ok bool) {
+	for _, x := range entries {
+		if in := path == x.Dir || strings.HasPrefix(path, strings.TrimSuffix(x.Dir, "/")+"/"); in && len(x.Dir) >= len(e.Dir) {
+			e, ok = x, true
+		}
+	}
+	return e, ok
+}
+
 func parseEntries(r io.Reader) ([]Entry, error) {
 	var entries []Entry
 	lines := bufio.NewReader(r)

@@ -36,6 +36,20 @@ func TestTopmost(t *testing.T) {
 	}
 }
 
+func TestOver(t *testing.T) {
+	entries := []Entry{{"/", "ext4", "root"}, {"/a", "ext4", "first"}, {"/a/b", "ext4", "deep"}, {"/a", "tmpfs", "second"}}
+	for path, want := range map[string]string{
+		"/": "root", "/ab": "root", "/a": "second", "/a/x": "second", "/a/b": "deep", "/a/b/c": "deep", "/a/bc": "second",
+	} {
+		if e, ok := over(entries, path); !ok || e.Source != want {
+			t.Errorf("over %s is %+v, %t, want %s", path, e, ok, want)
+		}
+	}
+	if e, ok := over(nil, "/"); ok {
+		t.Errorf("%+v is over nothing", e)
+	}
+}
+
 func TestUnescape(t *testing.T) {
 	for in, want := range map[string]string{`a`: "a", `\040`: " ", `a\134b`: `a\b`, `\04`: `\04`, `\999`: `\999`,
 		`\377`: "\xff"} {

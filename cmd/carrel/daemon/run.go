@@ -45,11 +45,11 @@ func Run(ctx context.Context, o Config) error {
 	}
 	store := control.Own(s)
 	t := newTable(store, o.Store, o.Log)
-	server := control.NewServer(store, t, o.Log)
 	x, err := execs.Open(execs.Config{Store: s, Dir: o.Store, Keep: t.keep, Log: o.Log})
 	if err != nil {
 		return errors.Join(err, l.Close(), s.Close())
 	}
+	server := control.NewServer(releasing{store, x}, t, o.Log)
 	x.Register(server.Handle, nil)
 	server.Offer(serving.New(serving.Config{
 		Store: s, Dir: o.Store, Agent: o.Agent, Log: o.Log, API: x.Register, Keep: t.keep,
@@ -59,6 +59,18 @@ func Run(ctx context.Context, o Config) error {
 	go func() { served <- server.Serve(l) }()
 	err = serve(ctx, o, t, server, x)
 	return errors.Join(err, x.Close(), t.close(), server.Close(), <-served, s.Close())
+}
+
+// releasing is a store of which a workspace can be removed that a container has open in which nothing runs any more.
+type releasing struct {
+	control.Store
+	execs *execs.Service
+}
+
+// RemoveWorkspace implements control.Store.
+func (r releasing) RemoveWorkspace(ctx context.Context, name string) error {
+	r.execs.Release(name)
+	return r.Store.RemoveWorkspace(ctx, name)
 }
 
 // openStore waits for a process that has the store open for a moment, but not for another daemon.

@@ -10,16 +10,15 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/carrelfs/carrel/casstore"
-	"github.com/carrelfs/carrel/casstore/lookback"
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/fusefs"
 )
 
 // cells are the mounts of workspaces that containers see: one for each workspace, for as long as a container uses it.
 type cells struct {
-	store *casstore.Store
-	dir   string
-	log   *slog.Logger
+	open openTree
+	dir  string
+	log  *slog.Logger
 
 	mu     sync.Mutex
 	last   uint64
@@ -29,15 +28,17 @@ type cells struct {
 // cell is one mount.
 type cell struct {
 	dir    string
-	tree   *casstore.Workspace
-	shown  *lookback.Tree // over tree
+	close  func() error // of the workspace
 	server *fusefs.Server
 	uses   int
 }
 
+// openTree opens a workspace, which is used until it is closed.
+type openTree func(ctx context.Context, workspace string) (tree vfs.Tree, close func() error, err error)
+
 // newCells takes away what a daemon before this one has left mounted.
-func newCells(store *casstore.Store, dir string, log *slog.Logger) (*cells, error) {
-	c := &cells{store: store, dir: dir, log: log, mounts: map[string]*cell{}}
+func newCells(open openTree, dir string, log *slog.Logger) (*cells, error) {
+	c := &cells{open: open, dir: dir, log: log, mounts: map[string]*cell{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -70,11 +71,11 @@ func (c *cells) mount(ctx context.Context, workspace string) (dir string, releas
 }
 
 func (c *cells) makeLocked(ctx context.Context, workspace string) (*cell, error) {
-	tree, err := c.store.OpenWorkspace(ctx, workspace)
+	tree, closeTree, err := c.open(ctx, workspace)
 	if err != nil {
 		return nil, err
 	}
-	m := &cell{tree: tree, shown: lookback.Over(tree)}
+	m := &cell{close: closeTree}
 	// Never a name twice: what is still mounted, by a container that is just ending, is not mounted over.
 	for ; ; c.last++ {
 		m.dir = filepath.Join(c.dir, strconv.FormatUint(c.last, 10))
@@ -84,13 +85,13 @@ func (c *cells) makeLocked(ctx context.Context, workspace string) (*cell, error)
 	}
 	c.last++
 	if err != nil {
-		return nil, errors.Join(err, tree.Close())
+		return nil, errors.Join(err, m.close())
 	}
-	m.server, err = fusefs.Mount(m.dir, m.shown, fusefs.Options{
+	m.server, err = fusefs.Mount(m.dir, tree, fusefs.Options{
 		Name: "carrel", AllowOther: os.Geteuid() == 0, Logger: c.log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(m.dir), m.shown.Close(), tree.Close())
+		return nil, errors.Join(err, os.Remove(m.dir), m.close())
 	}
 	return m, nil
 }
@@ -105,8 +106,7 @@ func (c *cells) release(workspace string, m *cell) error {
 	if c.mounts[workspace] == m {
 		delete(c.mounts, workspace)
 	}
-	return errors.Join(
-		m.server.Unmount(context.Background()), m.server.Wait(), m.shown.Close(), m.tree.Close(), os.Remove(m.dir))
+	return errors.Join(m.server.Unmount(context.Background()), m.server.Wait(), m.close(), os.Remove(m.dir))
 }
 
 // flush returns when the kernel has forgotten what is stale in the mount of a workspace.

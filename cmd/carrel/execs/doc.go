@@ -5,12 +5,17 @@
 //	                              │               ├── execd/shell
 //	                           choose             └── execd/js
 //
+// The workspaces are those of a store, whose barriers are commits; or, for a join, the one of a mirror, whose barriers end at
+// the authority: an exec that could not be told what others wrote is not started, and the end of one is not told before the
+// authority has what it wrote, or has been waited for in vain. What changes in a workspace of a store is told to who follows it,
+// from one revision to the next (watch.go).
+//
 // A spec that leaves the choice goes to the shell when the shell says that nothing is missing for it, and to a container
 // else; the result tells which and why.
 //
-// In the store's directory, exec holds the logs and states of execs, images the root filesystems that were unpacked, and cells
-// the mount points, which are empty unless a container uses them. Nobody else is to look there: the daemon that serves a
-// mount must not.
+// In the directory of the store, or of the mirror, exec holds the logs and states of execs, images the root filesystems that
+// were unpacked, and cells the mount points, which are empty unless a container uses them. Nobody else is to look there: the
+// daemon that serves a mount must not.
 //
 // # What survives a crash
 //

@@ -1,12 +1,15 @@
 package execs
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync"
 
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/api"
 	"github.com/carrelfs/carrel/execd/container"
@@ -27,50 +30,83 @@ var Backends = []string{execd.Auto, Shell, Container, JS}
 
 // Config is what a service needs.
 type Config struct {
-	Store *casstore.Store
-	Dir   string // the store's
-	Log   *slog.Logger
-	// Keep keeps the process from ending until release is called. Its error is why that cannot be.
+	Store  *casstore.Store // which has the workspaces
+	Mirror *Mirror         // in place of a store: the one workspace that there is
+	Dir    string          // the store's, or the mirror's
+	Log    *slog.Logger
+	// Keep keeps the process from ending until release is called. Its error is why that cannot be. Nil when nothing would end
+	// it.
 	Keep func() (release func(), err error)
 }
 
-// Service runs things on the workspaces of a store.
+// Service runs things on the workspaces of a store, or on that of a mirror.
 type Service struct {
-	store    *casstore.Store
-	cells    *cells
-	images   *image.Cache
-	backends map[string]execd.Backend
-	execs    *execd.Registry
+	config     Config
+	places     places
+	cells      *cells
+	images     *image.Cache
+	containers *container.Backend
+	backends   map[string]execd.Backend
+	execs      *execd.Registry
+	closing    context.Context // ends when Close begins
+	close      func() error
+}
+
+// places is where workspaces are.
+type places interface {
+	// open opens the workspace of an exec: it is execd.Config.Open.
+	open(ctx context.Context, name string) (execd.Workspace, error)
+	// tree opens a workspace that is to be mounted.
+	tree(ctx context.Context, name string) (vfs.Tree, func() error, error)
 }
 
 // Open returns a service with the execs of the daemon before this one.
 func Open(c Config) (*Service, error) {
-	s := &Service{store: c.Store}
+	if c.Keep == nil {
+		c.Keep = func() (func(), error) { return func() {}, nil }
+	}
+	s := &Service{config: c}
+	var closes context.CancelFunc
+	s.closing, closes = context.WithCancel(context.Background())
+	s.close = sync.OnceValue(func() error {
+		closes()
+		return s.end()
+	})
+	s.places = stored{s}
+	if c.Mirror != nil {
+		s.places = mirrored{s}
+	}
 	var err error
-	if s.cells, err = newCells(c.Store, filepath.Join(c.Dir, "cells"), c.Log); err != nil {
+	if s.cells, err = newCells(s.places.tree, filepath.Join(c.Dir, "cells"), c.Log); err != nil {
 		return nil, err
 	}
 	s.images = image.Open(image.Config{Dir: filepath.Join(c.Dir, "images"), Log: c.Log})
-	s.backends = map[string]execd.Backend{
-		JS:    js.New(),
-		Shell: execd.Func(runShell),
-		Container: container.New(container.Config{
-			Mount: s.cells.mount, Resolve: fusefs.Resolve, Host: true, Images: s.images, Log: c.Log,
-		}),
-	}
+	s.containers = container.New(container.Config{
+		Mount: s.cells.mount, Resolve: fusefs.Resolve, Host: true, Images: s.images, Bundles: filepath.Join(c.Dir, "bundles"),
+		Log: c.Log,
+	})
+	s.backends = map[string]execd.Backend{JS: js.New(), Shell: execd.Func(runShell), Container: s.containers}
 	s.execs, err = execd.Open(execd.Config{
-		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: choose, Open: s.open, Keep: c.Keep, Log: c.Log,
+		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: choose,
+		Open: s.places.open, Keep: c.Keep, Log: c.Log,
 	})
 	return s, err
 }
 
 // Register serves the API by the Handle method of a mux, to whom access lets in; anyone when it is nil.
 func (s *Service) Register(handle func(pattern string, h http.Handler), access api.Access) {
-	api.Register(handle, api.Config{Execs: s.execs, Open: s.open, Access: access})
+	api.Register(handle, api.Config{Execs: s.execs, Open: s.places.open, Access: access})
 }
 
+// Release lets go of a workspace that nothing runs on: the next exec there starts as the first one does.
+func (s *Service) Release(workspace string) { s.containers.Release(workspace) }
+
+func (s *Service) keep() (release func(), err error) { return s.config.Keep() }
+
 // Close kills what runs and returns when nothing of it does any more.
-func (s *Service) Close() error {
+func (s *Service) Close() error { return s.close() }
+
+func (s *Service) end() error {
 	errs := []error{s.execs.Close()}
 	for _, b := range s.backends {
 		errs = append(errs, b.Close())

@@ -2,32 +2,46 @@ package execs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/lookback"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
 )
 
 // workspace is a workspace of the store for an exec. Its barriers are commits: the authority is this very store.
 type workspace struct {
-	store *casstore.Store
-	name  string
-	tree  *casstore.Workspace
-	cells *cells
+	service *Service
+	name    string
+	tree    *casstore.Workspace
 }
 
 var _ execd.Workspace = workspace{}
 
-// open is execd.Config.Open.
-func (s *Service) open(ctx context.Context, name string) (execd.Workspace, error) {
-	tree, err := s.store.OpenWorkspace(ctx, name)
+// stored opens workspaces of the store.
+type stored struct{ *Service }
+
+func (s stored) open(ctx context.Context, name string) (execd.Workspace, error) {
+	tree, err := s.config.Store.OpenWorkspace(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return workspace{s.store, name, tree, s.cells}, nil
+	return workspace{s.Service, name, tree}, nil
 }
+
+func (s stored) tree(ctx context.Context, name string) (vfs.Tree, func() error, error) {
+	tree, err := s.config.Store.OpenWorkspace(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	shown := lookback.Over(tree)
+	return shown, func() error { return errors.Join(shown.Close(), tree.Close()) }, nil
+}
+
+func (w workspace) store() *casstore.Store { return w.service.config.Store }
 
 // Tree implements execd.Workspace.
 func (w workspace) Tree() vfs.Tree { return w.tree }
@@ -38,7 +52,7 @@ func (w workspace) Before(ctx context.Context) (vfs.Rev, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rev, w.cells.flush(ctx, w.name)
+	return rev, w.service.cells.flush(ctx, w.name)
 }
 
 // After implements execd.Workspace.
@@ -55,8 +69,7 @@ func (w workspace) Changes(ctx context.Context, before, after vfs.Rev) (c execd.
 	}
 	ctx, cancel := context.WithTimeout(ctx, changesPatience)
 	defer cancel()
-	at := func(rev vfs.Rev) string { return fmt.Sprintf("%s@%d", w.name, rev) }
-	err = w.store.Diff(ctx, at(before), at(after), func(d casstore.DiffEntry) error {
+	err = w.store().Diff(ctx, w.at(before), w.at(after), func(d casstore.DiffEntry) error {
 		switch d.Kind {
 		case casstore.DiffAdded:
 			c.Added++
@@ -72,6 +85,9 @@ func (w workspace) Changes(ctx context.Context, before, after vfs.Rev) (c execd.
 	})
 	return c, err
 }
+
+// at names a revision of the workspace.
+func (w workspace) at(rev vfs.Rev) string { return fmt.Sprintf("%s@%d", w.name, rev) }
 
 // Close implements execd.Workspace.
 func (w workspace) Close() error { return w.tree.Close() }

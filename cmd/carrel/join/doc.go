@@ -2,10 +2,16 @@
 //
 //	carrel join ── mirror (its state in a directory, or in memory)
 //	            ├─ mount through fusefs
-//	            └─ join.sock in the state's directory: sync now, status, conflicts, resolve
+//	            ├─ exec.sock in the state's directory: the API of execs (cmd/carrel/execs, execd/api), on the mirror's tree
+//	            └─ join.sock there: sync now, status, conflicts, resolve
 //
-// It ends when it is told to or when somebody unmounts the directory: then it unmounts, pushes what is not pushed yet, for as
-// long as it may, and says what is left. What is left is in the state, and is pushed by the next join with it.
+// An exec begins when everything that others wrote is here, or does not begin when the server cannot be reached; its end is
+// told when the server has everything that it wrote, or says that it has not. A connection that breaks meanwhile is none of its
+// business: nothing is started again.
+//
+// It ends when it is told to or when somebody unmounts the directory: then it kills what runs, unmounts, pushes what is not
+// pushed yet, for as long as it may, and says what is left. What is left is in the state, and is pushed by the next join with
+// it.
 //
 // # What survives a crash
 //

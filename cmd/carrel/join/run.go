@@ -149,17 +149,23 @@ func (s *session) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sock, err := listen(s)
+	runner, err := newRunner(s)
 	if err != nil {
 		return errors.Join(err, s.server.Unmount(ctx))
+	}
+	sock, err := listen(s)
+	if err != nil {
+		return errors.Join(err, runner.close(), s.server.Unmount(ctx))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Wait() }()
 	c.Ready()
 	select {
 	case err = <-ended:
+		err = errors.Join(err, runner.close())
 	case <-ctx.Done():
-		err = errors.Join(s.server.Unmount(context.WithoutCancel(ctx)), <-ended)
+		// First what runs: what it has written is to be pushed.
+		err = errors.Join(runner.close(), s.server.Unmount(context.WithoutCancel(ctx)), <-ended)
 	}
 	return errors.Join(err, sock.close())
 }

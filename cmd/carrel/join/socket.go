@@ -64,11 +64,7 @@ type socket struct {
 }
 
 func listen(s *session) (*socket, error) {
-	path := filepath.Join(s.config.State, socketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that died: the store is ours now
-		return nil, err
-	}
-	l, err := net.Listen("unix", path)
+	l, err := listenAt(filepath.Join(s.config.State, socketName))
 	if err != nil {
 		return nil, err
 	}
