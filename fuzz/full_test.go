@@ -18,8 +18,8 @@ const (
 	smallDisk = 256 << 20 // bytes of a disk that is filled
 	tinyDisk  = 128 << 20 // and of one that is filled little by little
 
-	// roomPatience is how long a full disk may stay full after files have been removed.
-	roomPatience = 5 * time.Second
+	// roomPatience is how long a full disk may stay full after files have been removed, on a machine that is busy.
+	roomPatience = 30 * time.Second
 
 	// leastFill is what must fit on the disk at least, in bytes: the rest is the reserve and what the store itself needs.
 	leastFill = 100 << 20

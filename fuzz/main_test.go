@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,9 @@ const (
 	roleDaemon  = "daemon"
 	roleProgram = "program"
 )
+
+// begunFd is a pipe that a worker or a program closes when it is in its directory.
+const begunFd = 3
 
 func TestMain(m *testing.M) {
 	fusefs.HelperMain()
@@ -54,7 +58,7 @@ func play(role string) int {
 	case job == nil:
 		err = fmt.Errorf("no worker %q", role)
 	default:
-		if err = os.Chdir(os.Getenv(dirEnv)); err == nil {
+		if err = errors.Join(os.Chdir(os.Getenv(dirEnv)), syscall.Close(begunFd)); err == nil {
 			err = job(os.Args[1:])
 		}
 	}
@@ -71,6 +75,7 @@ func become(argv []string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
+	syscall.CloseOnExec(begunFd)
 	os.Unsetenv(roleEnv)
 	os.Unsetenv(dirEnv)
 	os.Setenv("PWD", dir)

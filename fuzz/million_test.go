@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxMillionMount is how long a mount of a million files may take, from the start of the process.
+	// maxMillionMount is how long a mount of a million files may take, from the start of the process. Fewer files are mounted
+	// on machines that are busy, with patience.
 	maxMillionMount = time.Second
+	patientMount    = 10 * time.Second
 
 	// maxMillionMemory is what the daemon may take at its most while all of it is walked.
 	maxMillionMemory = 300 << 20
@@ -28,7 +30,7 @@ func TestMillion(t *testing.T) {
 	t.Logf("%d files made in %v", files, time.Since(start).Round(time.Millisecond))
 	d := serve(t, store, tempDir(t))
 	t.Logf("mounted %v after the start of the process, with %d MiB", d.took, d.memory("VmRSS")>>20)
-	if d.took > maxMillionMount {
+	if d.took > patientMount || files >= 1_000_000 && d.took > maxMillionMount {
 		t.Errorf("a mount takes %v", d.took)
 	}
 	for _, tests := range [][]string{

@@ -166,7 +166,10 @@ func TestNpm(t *testing.T) {
 	}
 	b.do("", "cp", filepath.Join(b.outside, "package.json"), ".")
 	start := time.Now()
-	env := []string{"npm_config_cache=" + b.dir + "/.npm", "npm_config_update_notifier=false", "npm_config_fund=false"}
+	env := []string{
+		"npm_config_cache=" + b.dir + "/.npm", "npm_config_update_notifier=false", "npm_config_fund=false",
+		"npm_config_fetch_retries=5", // of what a registry does not answer
+	}
 	b.startProgram("", env, "npm", "install", "--no-audit").finish()
 	t.Logf("npm install: %v", time.Since(start))
 	packages := strings.Count(b.do("", "find", "node_modules", "-name", "package.json", "-path", "*node_modules/*/package.json",

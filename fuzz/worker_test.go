@@ -2,7 +2,9 @@ package fuzz
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +25,8 @@ func worker(name string, job func(args []string) error) string {
 	return name
 }
 
-// workPatience is how long a child may take. Past it something hangs.
-const workPatience = 5 * time.Minute
+// workPatience is how long a child may take, on a machine that does ten other things. Past it something hangs.
+const workPatience = 10 * time.Minute
 
 // child is a worker or a program that runs in the mount of a daemon.
 type child struct {
@@ -50,13 +52,23 @@ func (d *daemon) startProgram(dir string, env []string, argv ...string) *child {
 	return d.startChild(dir, filepath.Base(argv[0]), roleProgram, argv, env)
 }
 
+// startChild returns when the child is in its directory, as a process is that somebody has started in a mount. One that still
+// starts when the daemon is killed would find a dead mount, or what is below it.
 func (d *daemon) startChild(dir, what, role string, args, env []string) *child {
 	d.t.Helper()
 	c := &child{d: d, what: what, out: new(syncBuffer), errors: new(syncBuffer), done: make(chan struct{})}
 	c.cmd = exec.Command(childBinary, args...)
 	c.cmd.Env = append(append(os.Environ(), env...), roleEnv+"="+role, dirEnv+"="+filepath.Join(d.dir, dir))
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.errors
-	if err := c.cmd.Start(); err != nil {
+	begun, held, err := os.Pipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer begun.Close()
+	c.cmd.ExtraFiles = []*os.File{held} // begunFd
+	err = c.cmd.Start()
+	held.Close()
+	if err != nil {
 		d.t.Fatal(err)
 	}
 	go func() {
@@ -71,6 +83,16 @@ func (d *daemon) startChild(dir, what, role string, args, env []string) *child {
 			<-c.done
 		}
 	})
+	err = begun.SetReadDeadline(time.Now().Add(workPatience))
+	if err == nil {
+		_, err = begun.Read(make([]byte, 1))
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.hangs("does not begin")
+	case err != io.EOF:
+		d.t.Fatal(err)
+	}
 	return c
 }
 
@@ -80,11 +102,16 @@ func (c *child) wait() error {
 	select {
 	case <-c.done:
 	case <-time.After(workPatience):
-		where := c.where()
-		c.d.t.Logf("%s hangs at\n%s", c.what, where)
-		c.d.hangs(c.what + " does not end")
+		c.hangs("does not end")
 	}
 	return c.err
+}
+
+// hangs says where the child is, and has the daemon say where it is.
+func (c *child) hangs(how string) {
+	c.d.t.Helper()
+	c.d.t.Logf("%s hangs at\n%s", c.what, c.where())
+	c.d.hangs(c.what + " " + how)
 }
 
 // where says where in the kernel the child's threads are.
