@@ -88,7 +88,7 @@ func (s *recordStream) yield(yield func(vfs.Record) error) error {
 	if err != nil {
 		return err
 	}
-	rec := vfs.Record{Key: key, Rev: vfs.Rev(item.Version())}
+	rec := vfs.Record{Key: key, Rev: revisionOf(s.it)}
 	if s.all && (item.IsDeletedOrExpired() || isWhiteout(item)) {
 		err = yield(rec)
 	} else {
@@ -204,6 +204,7 @@ func (r *reader) record(ws workspaceID, k vfs.Key) (rec vfs.Record, err error) {
 		txn := r.store.db.NewTransactionAt(uint64(o.rev), false)
 		found, rec, err = recordIn(txn, o.ws, k)
 		txn.Discard()
+		rec.Rev = o.shown(rec.Rev)
 	}
 	return rec, err
 }

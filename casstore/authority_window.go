@@ -197,7 +197,10 @@ func (v *revision) publish() {
 		s.reading.pins.add(p)
 	}
 	for _, f := range v.forked {
-		s.addFork(f.ws, f.origins)
+		s.setFork(f.ws, f.forkRecord, v.rev)
+		if len(f.layers) > s.flattener.over {
+			s.flattener.hint()
+		}
 	}
 	for _, ws := range v.unforked {
 		s.dropFork(ws)

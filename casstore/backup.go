@@ -98,9 +98,10 @@ type backup struct {
 
 // backedUp is a workspace of a backup.
 type backedUp struct {
-	info  Info
-	held  held
-	since *View // or nil
+	info   Info
+	held   held
+	parent origin // what it was made of, or zero; held, too
+	since  *View  // or nil
 }
 
 // writtenState is a state that the stream has.
@@ -172,14 +173,20 @@ func (b *backup) pin(names []string) error {
 	rev, err := b.store.committer.commit(b.ctx, request{whole: true, edit: func(v *revision) error {
 		list, err := b.choose(names)
 		for _, in := range list {
-			spaces = append(spaces, backedUp{info: in, held: v.hold(workspaceID(in.ID))})
+			spaces = append(spaces, backedUp{
+				info: in, held: v.hold(workspaceID(in.ID)), parent: b.store.holdParent(workspaceID(in.ID)),
+			})
 		}
 		return err
 	}})
-	if err == nil {
-		b.report.Rev, b.spaces = rev, spaces
+	if err != nil {
+		for _, sp := range spaces {
+			b.store.letGoOfParent(sp.parent)
+		}
+		return err
 	}
-	return err
+	b.report.Rev, b.spaces = rev, spaces
+	return nil
 }
 
 // holdSince opens the workspaces as they were.
@@ -198,6 +205,7 @@ func (b *backup) holdSince() error {
 func (b *backup) letGo() {
 	for i := range b.spaces {
 		b.store.letGoOf(b.spaces[i].held)
+		b.store.letGoOfParent(b.spaces[i].parent)
 		if v := b.spaces[i].since; v != nil {
 			_ = v.Close() // which has nothing to say
 		}
@@ -260,7 +268,7 @@ func (b *backup) workspace(w *backedUp) error {
 			continue // a snapshot that has just been removed
 		}
 		if err == nil {
-			err = b.state(side, before)
+			err = b.state(w, side, before)
 		}
 		if before != nil {
 			before.close()
@@ -284,8 +292,8 @@ func (b *backup) wanted(w *backedUp, snapshots []Snapshot) []vfs.Rev {
 		revs = append(revs, sn.Rev)
 	}
 	for i := range b.spaces {
-		if o := b.spaces[i].held.origins; len(o) > 0 && o[0].ws == w.held.ws {
-			revs = append(revs, o[0].rev)
+		if o := b.spaces[i].parent; o.ws == w.held.ws {
+			revs = append(revs, o.rev)
 		}
 	}
 	for _, m := range b.merges {
@@ -314,20 +322,19 @@ func (b *backup) snapshots(rev vfs.Rev, list []Snapshot) error {
 
 // state writes a state of a whole workspace: as what has changed since the one before, or since what it was forked from,
 // or else all of it.
-func (b *backup) state(side, before *diffSide) error {
+func (b *backup) state(w *backedUp, side, before *diffSide) error {
 	here := side.layers[0]
 	base, number := before, -1
 	if before != nil {
 		number = b.at[before.layers[0]]
-	} else if len(side.layers) > 1 {
-		if n, ok := b.at[side.layers[1]]; ok && b.states[n].depth < maxOrigins {
-			origin, err := b.store.sideAt(side.layers[1].ws, side.layers[1].rev, side.layers[2:])
-			if err != nil {
-				return err
-			}
-			defer origin.close()
-			base, number = origin, n
+	} else if n, ok := b.at[w.parent]; ok && b.states[n].depth < maxOrigins {
+		i := slices.IndexFunc(b.spaces, func(s backedUp) bool { return s.held.ws == w.parent.ws })
+		origin, err := b.store.sideAt(w.parent.ws, w.parent.rev, b.spaces[i].held.origins)
+		if err != nil {
+			return err
 		}
+		defer origin.close()
+		base, number = origin, n
 	}
 	st := writtenState{}
 	from := stateBase{kind: baseNone}
@@ -384,6 +391,7 @@ func (b *backup) write(side, base *diffSide, from stateBase, st writtenState) er
 // differences calls emit for the records that are different in two states.
 func (b *backup) differences(base, side *diffSide, emit func(r vfs.Record, was []byte) error) error {
 	d := newDiffer(b.ctx, base, side)
+	d.kin = true
 	return d.candidates(func(k vfs.Key) error {
 		if _, again := d.seen[k]; again {
 			return nil

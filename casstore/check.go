@@ -42,6 +42,8 @@ const maxProblems = 1000
 // Check verifies every invariant of FORMAT.md on the newest revision, while the store is in use. The error is of what
 // kept it from looking; what it found is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
+	s.flattener.mu.Lock() // it would have what the check knows of forks be out of date
+	defer s.flattener.mu.Unlock()
 	s.collector.mu.Lock() // it would move the chunks that the check looks at
 	defer s.collector.mu.Unlock()
 	c := &checker{
@@ -231,7 +233,7 @@ func (c *checker) scanTree(kind byte, minLen int, fn func(ino vfs.Ino, key, valu
 func (c *checker) checkTrees() error {
 	for _, ws := range slices.Sorted(maps.Keys(c.spaces)) {
 		var err error
-		if origins := c.forks[ws]; len(origins) > 0 && !c.store.hasRecords(ws) {
+		if origins := c.forks[ws].layers; len(origins) > 0 && !c.store.hasRecords(ws) {
 			err = c.checkOrigin(origins) // what the fork shows is what that does
 		} else {
 			err = c.checkTree(checkedTree{ws: ws, name: c.spaces[ws], bodies: len(origins) == 0})

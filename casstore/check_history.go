@@ -61,7 +61,8 @@ func (c *checker) checkPast() error {
 	return err
 }
 
-// checkForks: what a fork came from is a revision that there was, and a whiteout hides something.
+// checkForks: what a fork came from is a revision that there was, its layers are no longer than they may be, and a whiteout hides
+// something.
 func (c *checker) checkForks() error {
 	err := c.scan(keyFork, func(key, value []byte) {
 		f, err := decodeFork(value)
@@ -70,30 +71,52 @@ func (c *checker) checkForks() error {
 			return
 		}
 		ws := workspaceOfKey(key)
-		for _, o := range f {
-			if o.rev > c.r.rev || o.ws >= ws {
+		for _, o := range append([]origin{f.parent}, f.layers...) {
+			if o.rev > c.r.rev || o.of > o.rev || o.ws >= ws && o.of == 0 {
 				c.problem("workspace "+c.spaces[ws], "is a fork of workspace %d at revision %d, which was not there", o.ws, o.rev)
 			}
 		}
 		c.forks[ws] = f
 	})
+	layers := make(map[workspaceID][]origin) // that were made of others, to those below each
 	for ws, f := range c.forks {
-		for _, kind := range inheritedKinds {
-			if err == nil {
-				err = c.checkOwn(ws, f, kind)
+		for i, o := range f.layers {
+			if o.of > 0 {
+				layers[o.ws] = f.layers[i+1:]
 			}
+		}
+		if err == nil {
+			err = c.checkLayer(ws, f.layers)
+		}
+	}
+	for ws, below := range layers {
+		if _, named := c.spaces[ws]; named {
+			c.problem(fmt.Sprintf("layer %d", ws), "is a workspace, too")
+		}
+		if err == nil {
+			err = c.checkLayer(ws, below)
+		}
+	}
+	return err
+}
+
+// checkLayer looks at what a fork itself has, or a layer, over others.
+func (c *checker) checkLayer(ws workspaceID, below []origin) (err error) {
+	for _, kind := range inheritedKinds {
+		if err == nil {
+			err = c.checkOwn(ws, below, kind)
 		}
 	}
 	return err
 }
 
 // checkOwn looks at what a fork itself has of a kind.
-func (c *checker) checkOwn(ws workspaceID, f forkRecord, kind byte) error {
+func (c *checker) checkOwn(ws workspaceID, below []origin, kind byte) error {
 	return c.r.scanOwn(keyOfNode(kind, ws, 0)[:9], func(item *badger.Item) (bool, error) {
 		where := fmt.Sprintf("workspace %s, key %x", c.spaces[ws], item.Key())
 		switch {
 		case isWhiteout(item):
-			if err := c.r.getFrom(f, item.Key(), func([]byte) error { return nil }); err != nil {
+			if err := c.r.getFrom(below, item.Key(), func([]byte) error { return nil }); err != nil {
 				c.problem(where, "hides what is not there: %v", err)
 			}
 		case kind == keyInode:
@@ -113,7 +136,7 @@ func (c *checker) checkOwn(ws workspaceID, f forkRecord, kind byte) error {
 }
 
 // checkOrigin looks at the tree that forks began with. Of those that are as they began nothing else need be looked at.
-func (c *checker) checkOrigin(origins forkRecord) error {
+func (c *checker) checkOrigin(origins []origin) error {
 	o := origins[0]
 	if c.origins[o] {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -76,6 +78,7 @@ func (s *Store) Diff(ctx context.Context, from, to string, yield func(DiffEntry)
 	}
 	defer b.close()
 	d := newDiffer(ctx, a, b)
+	d.kin = s.areKin(a.layers[0].ws, b.layers[0].ws)
 	entries, err := d.run(d.candidates)
 	if err != nil {
 		return fmt.Errorf("diff %s and %s: %w", from, to, err)
@@ -135,7 +138,7 @@ func (s *Store) viewNow(ctx context.Context, workspace string) (*View, error) {
 func (s *Store) sideOf(view *View) *diffSide {
 	h := view.held
 	side := &diffSide{view: view, r: s.readerAt(h.rev).as(h.ws, h.origins)}
-	side.layers = append([]origin{{h.ws, h.rev}}, h.origins...)
+	side.layers = append([]origin{{ws: h.ws, rev: h.rev}}, h.origins...)
 	side.paths = pathFinder{r: side.r, ws: h.ws, known: make(map[vfs.Ino]dirName)}
 	return side
 }
@@ -202,7 +205,10 @@ var errUnrelated = fmt.Errorf("neither is a fork of the other, nor are they fork
 // candidates calls fn for every key that may be different, some of them more than once.
 func (d *differ) candidates(fn func(vfs.Key) error) error {
 	i, j, ok := related(d.a, d.b)
-	if !ok {
+	switch {
+	case !ok && d.kin:
+		return d.all(fn)
+	case !ok:
 		return errUnrelated
 	}
 	for _, above := range [...][]origin{d.a.layers[:i], d.b.layers[:j]} {
@@ -217,6 +223,78 @@ func (d *differ) candidates(fn func(vfs.Key) error) error {
 		return nil
 	}
 	return d.changed(d.a.layers[i].ws, min(x, y), max(x, y), fn)
+}
+
+// all calls fn for the keys that are different, when what the two have in common is in different layers of each: those that all
+// of the tree went into, since more was changed than that has. It goes through both trees.
+func (d *differ) all(fn func(vfs.Key) error) error {
+	for _, kind := range [...]byte{keyInode, keyDirent, keyXattr} {
+		a, b := d.a.stream(kind), d.b.stream(kind)
+		err := d.unequal(a, b, fn)
+		a.Close()
+		b.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream is an iterator over what a side has of a kind of keys.
+func (d *diffSide) stream(kind byte) recordIterator {
+	opt := badger.DefaultIteratorOptions
+	opt.Prefix = keyOfNode(kind, d.layers[0].ws, 0)[:9]
+	opt.PrefetchValues = false
+	it := d.r.iterator(opt)
+	it.Seek(opt.Prefix)
+	return it
+}
+
+// unequal calls fn for the keys that two iterators do not both have, or with different values.
+func (d *differ) unequal(a, b recordIterator, fn func(vfs.Key) error) error {
+	for a.Valid() || b.Valid() {
+		if d.ctx.Err() != nil {
+			return vfs.ErrInterrupted
+		}
+		d.a.r.store.maps.read()
+		first, order := a, -1 // the one with the lower key, and how they compare
+		switch {
+		case !a.Valid():
+			first, order = b, 1
+		case b.Valid():
+			if order = bytes.Compare(a.Item().Key()[9:], b.Item().Key()[9:]); order > 0 {
+				first = b
+			}
+		}
+		k, _, err := recordOfKey(first.Item().Key())
+		same := false
+		if err == nil && order == 0 {
+			same, err = equalItems(a.Item(), b.Item())
+		}
+		if err == nil && !same {
+			err = fn(k)
+		}
+		if err != nil {
+			return err
+		}
+		if order <= 0 {
+			a.Next()
+		}
+		if order >= 0 {
+			b.Next()
+		}
+	}
+	return nil
+}
+
+func equalItems(a, b *badger.Item) (same bool, err error) {
+	err = a.Value(func(x []byte) error {
+		return b.Value(func(y []byte) error {
+			same = bytes.Equal(x, y)
+			return nil
+		})
+	})
+	return same, badgerError(err, a.Key())
 }
 
 // changed calls fn for the keys that a workspace itself has changed between two revisions.
@@ -235,6 +313,7 @@ func (d *differ) changed(ws workspaceID, since, upTo vfs.Rev, fn func(vfs.Key) e
 type differ struct {
 	ctx  context.Context
 	a, b *diffSide
+	kin  bool // they have something in common
 
 	seen    map[vfs.Key]struct{}
 	inodes  map[vfs.Ino]*diffInode

@@ -74,9 +74,10 @@
 // to make, and the records that are replaced as long as it is there, some hundred bytes each. Chunks are kept more exactly:
 // the collector marks what the head, the history and each of those states show, and nothing between them.
 //
-// A fork has only the records in which it differs from its origins (lineage.go), so it is made by one small record,
-// whatever the size. Reading costs a look-up more for each origin where the fork has nothing itself; a commit looks up
-// whether what it removes is to be hidden. What a fork began with is pinned, and stays when its origin goes.
+// A fork has only the records in which it differs from its layers (lineage.go), so it is made by one small record,
+// whatever the size. Reading costs a look-up more for each layer where the fork has nothing itself; a commit looks up
+// whether what it removes is to be hidden. What a fork began with is pinned, and stays when its origin goes. Layers are merged in
+// the background when there are more than a dozen (flatten.go), so a fork of a fork of a fork is as good as any.
 //
 // A merge ([Store.Merge]) holds three trees against each other by what has changed in them, and not by all that is there, lets
 // package reconcile decide, and puts the outcome into the live tree as a push does, in one revision. That also says what was
@@ -95,7 +96,8 @@
 //
 // # Goroutines
 //
-// A store has one committer, a flusher for each CPU, one watcher of memory pressure, one of Badger's tables and one collector;
+// A store has one committer, a flusher for each CPU, one watcher of memory pressure, one of Badger's tables, one collector and one
+// that merges the layers of forks;
 // a workspace has one more while somebody watches it. Store.Close ends them all and waits.
 //
 // # What an operation costs

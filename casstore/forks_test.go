@@ -321,7 +321,7 @@ type forkRun struct {
 func (r *forkRun) open() {
 	r.left.Store(1 << 60)
 	s, err := Open(r.dir, Options{
-		Create: true, packSize: 1 << 20, BufferBytes: 4 << 20, CommitEvery: 20 * time.Millisecond,
+		Create: true, packSize: 1 << 20, BufferBytes: 4 << 20, CommitEvery: 20 * time.Millisecond, flattenOver: 3,
 		hook: func(string) error {
 			if r.left.Add(-1) < 0 {
 				return errCrash
@@ -342,7 +342,7 @@ func (r *forkRun) fails(err error) {
 
 func (r *forkRun) something(tree vfs.Tree) vfs.Tree {
 	r.made++
-	switch r.rnd.IntN(15) {
+	switch r.rnd.IntN(16) {
 	case 0, 1: // go on with a fork
 		name := fmt.Sprint("fork", r.made)
 		_, err := r.s.Fork(bg, r.name, "", name)
@@ -382,6 +382,8 @@ func (r *forkRun) something(tree vfs.Tree) vfs.Tree {
 		r.s.letGoOld()
 	case 8:
 		r.w.forgetAll()
+	case 15:
+		r.fails(r.s.flattener.all(bg, nil))
 	case 10, 11:
 		r.diff()
 	case 13:
@@ -466,17 +468,18 @@ func (r *forkRun) restorePath(k *kept, sn kept) {
 	k.want = got
 }
 
-// crash ends a collection, a fork and a snapshot after some steps, when all else is durable, as the death of the process
-// does.
+// crash ends the merging of layers, a collection, a fork and a snapshot after some steps, when all else is durable, as the death
+// of the process does.
 func (r *forkRun) crash() vfs.Tree {
 	_, err := r.w.Commit(bg)
 	r.fails(err)
 	r.left.Store(int64(r.rnd.IntN(12)))
 	name := fmt.Sprint("crashed", r.made)
+	err0 := r.s.flattener.all(bg, nil)
 	_, err1 := r.s.GC(bg)
 	_, err2 := r.s.CreateSnapshot(bg, r.name, name, "")
 	_, err3 := r.s.Fork(bg, r.name, "", name)
-	for _, err := range []error{err1, err2, err3} {
+	for _, err := range []error{err0, err1, err2, err3} {
 		if err != nil && !errors.Is(err, errCrash) {
 			r.Fatal(err)
 		}

@@ -81,11 +81,14 @@ func readExample(kind string, b []byte) (text string, again []byte, err error) {
 		return fmt.Sprintf("%v, from revision %d", time.Duration(r.keep), r.start), r.encode(), err
 	case "fork":
 		r, err := decodeFork(b)
-		var text []string
-		for _, o := range r {
-			text = append(text, fmt.Sprintf("workspace %d at revision %d", o.ws, o.rev))
+		text := fmt.Sprintf("of %d at %d: over", r.parent.ws, r.parent.rev)
+		for i, o := range r.layers {
+			text += fmt.Sprintf("%s %d at %d", strings.Repeat(",", min(i, 1)), o.ws, o.rev)
+			if o.of > 0 {
+				text += fmt.Sprintf(" of %d", o.of)
+			}
 		}
-		return "of " + strings.Join(text, ", "), r.encode(), err
+		return text, r.encode(), err
 	case "merge":
 		r, err := decodeMerge(b)
 		return fmt.Sprintf("of revision %d, at %d", r.rev, r.at), r.encode(), err

@@ -184,6 +184,7 @@ func (c *collector) collect(ctx context.Context, worth func(*weighed) bool) (rep
 		return report, err
 	}
 	err = c.emptyAll(ctx, m, packs, worth, &report)
+	s.flattener.hint() // it may be time for old layers
 	return report, err
 }
 
@@ -232,11 +233,11 @@ func (s *Store) purgeRemoved(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known := s.usedLayers() // likewise
 	list, err := s.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[workspaceID]bool, len(list)+len(loads))
 	for _, id := range loads {
 		known[id] = true
 	}

@@ -187,9 +187,23 @@ const (
 	// forgetBatch is how many entries of the log are removed at a time, more than come meanwhile.
 	forgetBatch = 4 * discardEvery
 
-	// maxOrigins bounds how many times over a workspace is a fork of a fork. A record that is in none of them is looked for in
-	// each.
-	maxOrigins = 64
+	// flattenOver is how many layers a fork may have before the background makes fewer of them, down to two thirds: a record
+	// that is in none of them is looked for in each, 10 microseconds for all of these. maxOrigins is how many it may have at
+	// all: a fork that would have more waits for the background.
+	flattenOver = 12
+	maxOrigins  = 64
+
+	// flattenBatch is for how much in records, with recordCost for each, a merge of layers makes a revision, for which others
+	// wait for a millisecond. flattenRest is how many times as long as one took it rests then.
+	flattenBatch = 512 << 10
+	flattenRest  = 2
+
+	// flattenCount is up to how many records a layer is counted: beyond it, it is merged when nothing else is left.
+	flattenCount = 1 << 18
+
+	// flattenAge is how many revisions old a layer must be, and at least as many as it has records, to be copied so that what
+	// was replaced since need not be kept for it.
+	flattenAge = 64 << 10
 
 	// maxDepth bounds how deep directories are taken to be nested: with more there is a loop.
 	maxDepth = 1 << 20

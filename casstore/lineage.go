@@ -5,27 +5,38 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
-// A fork has records of its own only where it differs from what it began with. Where it has none, those of its origins
+// A fork has records of its own only where it differs from what it began with. Where it has none, those of its layers
 // show, each at the revision that it was forked at:
 //
-//	fork          own records, and whiteouts that hide what an origin has
-//	  origins[0]  the workspace it was forked from, at a revision
-//	  origins[1]  the one that this was forked from, and so on
+//	fork         own records, and whiteouts that hide what a layer has
+//	  layers[0]  the workspace it was forked from, at a revision
+//	  layers[1]  the one that this was forked from, and so on
 //
 // The reader knows that: whoever asks it for a record, or goes through those of a workspace, sees one tree. Only inodes,
 // names, attributes and atimes are inherited. An ordinary workspace pays for it where it has no record, with a look into
-// a map.
+// a map. What is in several neighbouring layers is put into one when there are too many (flatten.go).
 
-// origin is a workspace at a revision, which is pinned.
+// origin is a workspace at a revision, which is pinned; or what several of them were merged to, which is in no need of that: its
+// records do not change any more.
 type origin struct {
 	ws  workspaceID
 	rev vfs.Rev
+	of  vfs.Rev // of what was merged: the newest revision that a record of it can be of. Zero for a workspace
+}
+
+// shown is the revision that a record of it is of, as far as that is known.
+func (o origin) shown(rev vfs.Rev) vfs.Rev {
+	if o.of > 0 {
+		return min(rev, o.of)
+	}
+	return rev
 }
 
 // inheritedKinds are the kinds of keys that a fork has of its origins.
@@ -36,37 +47,90 @@ const whiteout = 1
 
 func isWhiteout(item *badger.Item) bool { return item.UserMeta() == whiteout }
 
-// forkRecord is where a fork came from. Layout: workspace | revision of each origin, the nearest first, uvarints.
-type forkRecord []origin
+// forkRecord is where a fork came from, and where the records are that it does not have itself. It stays when the workspace
+// goes, as long as several others were made of that (kin.go).
+//
+// Layout: workspace | revision of each layer, the nearest first, uvarints, when these are workspaces and the first of them is
+// what the fork was made of. Else: 0 | workspace | revision of what it was made of; then workspace | revision | of for each layer.
+type forkRecord struct {
+	parent origin   // what it was made of; or what that was made of and so on, when that is gone; zero when all of it is
+	layers []origin // the nearest first
+}
+
+// plain reports whether the first layout does.
+func (f forkRecord) plain() bool {
+	return len(f.layers) > 0 && f.parent == f.layers[0] && f.parent.ws != 0 &&
+		!slices.ContainsFunc(f.layers, func(o origin) bool { return o.of > 0 })
+}
 
 func (f forkRecord) encode() (b []byte) {
-	for _, o := range f {
+	plain := f.plain()
+	if !plain {
+		b = binary.AppendUvarint([]byte{0}, uint64(f.parent.ws))
+		b = binary.AppendUvarint(b, uint64(f.parent.rev))
+	}
+	for _, o := range f.layers {
 		b = binary.AppendUvarint(b, uint64(o.ws))
 		b = binary.AppendUvarint(b, uint64(o.rev))
+		if !plain {
+			b = binary.AppendUvarint(b, uint64(o.of))
+		}
 	}
 	return b
 }
 
 func decodeFork(b []byte) (f forkRecord, err error) {
 	v, err := allUvarints(b)
-	if err == nil && (len(v) == 0 || len(v)%2 != 0 || len(v) > 2*maxOrigins) {
-		err = vfs.ErrCorrupt
+	if err == nil {
+		f, err = readFork(v)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fork record %x: %w", b, err)
-	}
-	for i := 0; i < len(v); i += 2 {
-		f = append(f, origin{workspaceID(v[i]), vfs.Rev(v[i+1])})
+		return forkRecord{}, fmt.Errorf("fork record %x: %w", b, err)
 	}
 	return f, nil
 }
 
-// origins returns where a workspace's records are, beside its own: nothing unless it is a fork.
-func (s *Store) origins(ws workspaceID) []origin {
-	if f, ok := s.forks.Load(ws); ok {
-		return f.(forkRecord)
+// readFork makes a record of its numbers.
+func readFork(v []uint64) (f forkRecord, err error) {
+	size := 2
+	flat := len(v) > 2 && v[0] == 0
+	if flat {
+		f.parent = origin{ws: workspaceID(v[1]), rev: vfs.Rev(v[2])}
+		v, size = v[3:], 3
 	}
-	return nil
+	if len(v) == 0 || len(v)%size != 0 || len(v) > size*maxOrigins || (f.parent.ws == 0) != (f.parent.rev == 0) {
+		return f, vfs.ErrCorrupt
+	}
+	for ; len(v) > 0; v = v[size:] {
+		o := origin{ws: workspaceID(v[0]), rev: vfs.Rev(v[1])}
+		if flat {
+			o.of = vfs.Rev(v[2])
+		}
+		f.layers = append(f.layers, o)
+	}
+	if !flat {
+		f.parent = f.layers[0]
+	}
+	if flat == f.plain() {
+		return f, vfs.ErrCorrupt
+	}
+	return f, nil
+}
+
+// forkOf returns the record of a fork. It is the zero one unless the workspace is one.
+func (s *Store) forkOf(ws workspaceID) (f forkRecord, ok bool) {
+	v, ok := s.forks.Load(ws)
+	if ok {
+		f = v.(forkRecord)
+	}
+	return f, ok
+}
+
+// origins returns where a workspace's records are, beside its own: nothing unless it is a fork. They stay readable for whoever
+// has had a reader open before this is called, as long as that is.
+func (s *Store) origins(ws workspaceID) []origin {
+	f, _ := s.forkOf(ws)
+	return f.layers
 }
 
 // inherited returns the origins in which a key may be that its workspace does not have.
@@ -148,23 +212,50 @@ func (s *Store) recoverForks(r *reader) error {
 		if err != nil {
 			return false, err
 		}
-		s.addFork(workspaceOfKey(key), f)
+		s.setFork(workspaceOfKey(key), f, 0)
 		return true, nil
 	})
 }
 
-// addFork makes a fork known. reading.mu is held, or the store is being opened.
-func (s *Store) addFork(ws workspaceID, f forkRecord) {
+// setFork makes a fork known, or what it is from a revision on. reading.mu is held, or the store is being opened.
+func (s *Store) setFork(ws workspaceID, f forkRecord, from vfs.Rev) {
+	old, known := s.forkOf(ws)
 	s.forks.Store(ws, f)
-	for _, o := range f {
-		s.reading.pins.add(pin{o.ws, o.rev, 1})
+	s.reading.pins.addFork(f, 1)
+	switch {
+	case !known:
+	case slices.Equal(old.layers, f.layers):
+		s.reading.pins.addFork(old, -1)
+	default:
+		s.reading.retired = append(s.reading.retired, retiredFork{old, from})
 	}
 }
 
-// dropFork is the end of addFork.
+// dropFork is the end of setFork.
 func (s *Store) dropFork(ws workspaceID) {
-	for _, o := range s.origins(ws) {
-		s.reading.pins.add(pin{o.ws, o.rev, -1})
+	if f, ok := s.forkOf(ws); ok {
+		s.reading.pins.addFork(f, -1)
+		s.forks.Delete(ws)
 	}
-	s.forks.Delete(ws)
+}
+
+// retiredFork is what a fork was made of before a revision. Whoever began to read before that may still look there.
+type retiredFork struct {
+	forkRecord
+	before vfs.Rev
+}
+
+// release lets go of the layers that nobody reads any more. mu is held.
+func (r *reading) release() {
+	oldest := newest
+	for rev := range r.open {
+		oldest = min(oldest, rev)
+	}
+	r.retired = slices.DeleteFunc(r.retired, func(f retiredFork) bool {
+		if oldest < f.before {
+			return false
+		}
+		r.pins.addFork(f.forkRecord, -1)
+		return true
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
 // recordIterator goes through keys in order. [*badger.Iterator] is one.
@@ -27,16 +29,34 @@ func (r *reader) iterator(opt badger.IteratorOptions) recordIterator {
 	it := &lineageIterator{layers: make([]layer, len(origins)+1)}
 	it.layers[0] = layer{ws: workspaceOfKey(opt.Prefix), it: r.txn.NewIterator(opt)}
 	for i, o := range origins {
-		txn := r.store.db.NewTransactionAt(uint64(o.rev), false)
-		opt.Prefix = o.in(opt.Prefix)
-		it.layers[i+1] = layer{ws: o.ws, it: txn.NewIterator(opt), txn: txn}
+		it.layers[i+1] = r.store.openLayer(o, opt)
 	}
 	return it
+}
+
+// overlay returns an iterator over what some layers show of a kind of keys, whiteouts too.
+func (s *Store) overlay(kind byte, layers []origin) *lineageIterator {
+	opt := badger.DefaultIteratorOptions
+	opt.PrefetchValues = false
+	opt.Prefix = keyOfNode(kind, 0, 0)[:9]
+	it := &lineageIterator{whiteouts: true}
+	for _, o := range layers {
+		it.layers = append(it.layers, s.openLayer(o, opt))
+	}
+	return it
+}
+
+// openLayer opens an iterator of a layer, over the keys that begin as the prefix of opt does in another workspace.
+func (s *Store) openLayer(o origin, opt badger.IteratorOptions) layer {
+	txn := s.db.NewTransactionAt(uint64(o.rev), false)
+	opt.Prefix = o.in(opt.Prefix)
+	return layer{ws: o.ws, of: o, it: txn.NewIterator(opt), txn: txn}
 }
 
 // layer is one workspace of a lineage.
 type layer struct {
 	ws  workspaceID
+	of  origin // the zero one for the fork itself
 	it  *badger.Iterator
 	txn *badger.Txn // its own, or nil
 }
@@ -54,6 +74,17 @@ type lineageIterator struct {
 	layers []layer
 	at     *layer // which has the present key, or nil at the end
 	rest   []byte
+
+	whiteouts bool // they come, too
+}
+
+// revisionOf is the revision that the present record of an iterator is of.
+func revisionOf(it recordIterator) vfs.Rev {
+	rev := vfs.Rev(it.Item().Version())
+	if l, several := it.(*lineageIterator); several {
+		rev = l.at.of.shown(rev)
+	}
+	return rev
 }
 
 func (it *lineageIterator) Seek(key []byte) {
@@ -66,7 +97,7 @@ func (it *lineageIterator) Seek(key []byte) {
 	it.settle()
 }
 
-// settle finds the next key that is not hidden.
+// settle finds the next key that is not hidden, or whose whiteout comes.
 func (it *lineageIterator) settle() {
 	for {
 		it.at = nil
@@ -76,7 +107,7 @@ func (it *lineageIterator) settle() {
 				it.at, low = &it.layers[i], rest
 			}
 		}
-		if it.at == nil || !isWhiteout(it.at.it.Item()) {
+		if it.at == nil || it.whiteouts || !isWhiteout(it.at.it.Item()) {
 			return
 		}
 		it.pass()

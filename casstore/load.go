@@ -82,7 +82,7 @@ type loader struct {
 type loadedSpace struct {
 	workspaceRecord
 	id        workspaceID // under which its records are
-	origins   forkRecord  // that it has
+	origins   []origin    // its layers, the first of which it was made of
 	snapshots []loadedSnapshot
 	conflicts map[uint64]struct{} // their numbers
 	there     *diffSide           // of which only changes come: what they are changes of
@@ -252,7 +252,7 @@ func (l *loader) beginOn(sp *loadedSpace, number uint64, first bool) error {
 		!own && len(base.space.origins) >= maxOrigins:
 		return fmt.Errorf("a state on number %d, which none can be on: %w", number, vfs.ErrCorrupt)
 	case !own:
-		sp.origins = append(forkRecord{{base.space.id, base.rev}}, base.space.origins...)
+		sp.origins = append([]origin{{ws: base.space.id, rev: base.rev}}, base.space.origins...)
 	}
 	l.staging.begin(sp, l.store.readerAt(base.rev).as(base.space.id, base.space.origins), base.digest)
 	return l.free(sp.name)
@@ -285,7 +285,7 @@ func (l *loader) beginChanges(sp *loadedSpace, digest [32]byte) error {
 		return fmt.Errorf("workspace %q is not as it was when the changes of this backup began; load the backups before it first, "+
 			"or all of it under another name: %w", sp.name, vfs.ErrNoRevision)
 	}
-	sp.origins = append(forkRecord{there.layers[0]}, there.layers[1:]...)
+	sp.origins = there.layers
 	h := there.view.held
 	l.staging.begin(sp, s.readerAt(h.rev).as(h.ws, h.origins), d)
 	return nil

@@ -55,8 +55,7 @@ func (sp *loadedSpace) publishWhole(v *revision) error {
 	}
 	v.kvs = append(v.kvs, kv{key: keyOfWorkspace(sp.id), value: sp.encode()}, kv{key: keyOfLoad(sp.id)})
 	if len(sp.origins) > 0 {
-		v.kvs = append(v.kvs, kv{key: keyOfFork(sp.id), value: sp.origins.encode()})
-		v.forked = append(v.forked, newFork{sp.id, sp.origins})
+		v.setFork(sp.id, forkRecord{parent: sp.origins[0], layers: sp.origins})
 	}
 	for _, sn := range sp.snapshots {
 		rec := snapshotRecord{rev: sn.rev, created: sn.created, message: sn.message}

@@ -225,21 +225,15 @@ func (m *merging) NameOf(files []vfs.Ino) (map[vfs.Ino]reconcile.Place, error) {
 
 // commonBase returns the last state that both sides had: that of the last merge, if there was one.
 func (s *Store) commonBase(mine, theirs *diffSide, last *origin) (*diffSide, error) {
-	var layers []origin
 	switch {
-	case last != nil && last.ws == mine.layers[0].ws:
-		layers = append([]origin{*last}, mine.layers[1:]...)
-	case last != nil:
-		layers = append([]origin{*last}, theirs.layers[1:]...)
-	default:
-		i, j, ok := related(mine, theirs)
-		if !ok {
-			return nil, errUnrelated
+	case last == nil:
+		h, err := s.holdForebear(mine.layers[0].ws, theirs.layers[0].ws)
+		if err != nil {
+			return nil, err
 		}
-		layers = mine.layers[i:]
-		if theirs.layers[j].rev < layers[0].rev {
-			layers = theirs.layers[j:]
-		}
+		return s.sideOf(&View{store: s, held: h}), nil
+	case last.ws == mine.layers[0].ws:
+		return s.sideAt(last.ws, last.rev, mine.layers[1:])
 	}
-	return s.sideAt(layers[0].ws, layers[0].rev, layers[1:])
+	return s.sideAt(last.ws, last.rev, theirs.layers[1:])
 }

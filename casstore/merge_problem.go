@@ -32,7 +32,9 @@ func (p *mergeProblem) gather() error {
 	p.inBase, p.inMine = make(map[vfs.Ino]vfs.Ino), make(map[vfs.Ino]vfs.Ino)
 	seen := make(map[vfs.Key]struct{})
 	for _, side := range []*diffSide{p.mine, p.theirs} {
-		err := newDiffer(p.ctx, p.base, side).candidates(func(k vfs.Key) error {
+		d := newDiffer(p.ctx, p.base, side)
+		d.kin = true
+		err := d.candidates(func(k vfs.Key) error {
 			if _, again := seen[k]; again {
 				return nil
 			}

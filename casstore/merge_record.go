@@ -66,7 +66,7 @@ func (s *Store) lastMerge(a, b workspaceID) (last *origin, err error) {
 		case err != nil:
 			return nil, err
 		case last == nil || m.rev > last.rev:
-			last = &origin{way[0], m.rev}
+			last = &origin{ws: way[0], rev: m.rev}
 		}
 	}
 	return last, nil

@@ -11,7 +11,7 @@ import (
 // than the last is not opened.
 const (
 	firstFormat   = 1
-	secondFormat  = 2 // quotas with what is used of them
+	secondFormat  = 2 // quotas with what is used of them, and forks that are not plain
 	formatVersion = secondFormat
 )
 

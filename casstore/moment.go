@@ -53,9 +53,9 @@ func (s *Store) resolve(workspace, when string) (h held, err error) {
 		return h, err
 	}
 	h.pin = pin{ws: workspaceID(info.ID), n: 1}
-	h.origins = s.origins(h.ws)
 	r := s.reader() // at the head, so nothing that it leads to is let go meanwhile
 	defer r.Close()
+	h.origins = s.origins(h.ws)
 	age, isAge := parseAge(when)
 	rev, isRev := parseRevision(when)
 	switch {

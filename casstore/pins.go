@@ -37,8 +37,22 @@ func (p pins) add(c pin) {
 // addAll is add for a revision of a workspace and for the origins that show through.
 func (p pins) addAll(c pin, origins []origin) {
 	p.add(c)
-	for _, o := range origins {
-		p.add(pin{o.ws, o.rev, c.n})
+	p.addLayers(origins, c.n)
+}
+
+// addLayers is add for layers, also those that only whoever looks into them needs to have pinned; n times.
+func (p pins) addLayers(layers []origin, n int) {
+	for _, o := range layers {
+		p.add(pin{o.ws, o.rev, n})
+	}
+}
+
+// addFork is add for what a fork was made of, and for its layers that are pinned; n times.
+func (p pins) addFork(f forkRecord, n int) {
+	for _, o := range append([]origin{f.parent}, f.layers...) {
+		if o.ws != 0 && o.of == 0 {
+			p.add(pin{o.ws, o.rev, n})
+		}
 	}
 }
 

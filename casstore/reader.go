@@ -84,12 +84,15 @@ type reading struct {
 	kept  vfs.Rev         // of the history, or zero when none is kept
 	keep  vfs.Time        // how long it is to be kept
 	pins  pins
+
+	retired []retiredFork
 }
 
 // letGoOld lets Badger drop, in compactions to come, what no reader sees and no revision from the window's start on holds.
 func (s *Store) letGoOld() {
 	s.reading.mu.Lock()
 	defer s.reading.mu.Unlock()
+	s.reading.release()
 	low := s.head()
 	for _, start := range [...]vfs.Rev{s.reading.start, s.reading.kept, s.reading.pins.lowest()} {
 		if start > 0 {

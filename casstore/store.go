@@ -47,6 +47,9 @@ type Options struct {
 	// loadLoose is for how many chunks a load writes stand-ins, for tests. Zero: the package's own number.
 	loadLoose int
 
+	// flattenOver is how many layers a fork may have, for tests. Zero: the package's own number.
+	flattenOver int
+
 	// cacheCost bounds what is cached of each workspace, for tests. Zero: the package's own bound.
 	cacheCost int
 	// reserve is the free space that is kept, for tests. Zero: by the size of the disk.
@@ -74,6 +77,7 @@ type Store struct {
 	flusher   *flusher
 	committer *committer
 	collector *collector
+	flattener *flattener
 
 	snapshotsAt atomic.Int64 // when the set of snapshots changed last (Past.Changed)
 
@@ -164,6 +168,7 @@ func (s *Store) start() error {
 	s.chunks = newChunks(s)
 	s.flusher = newFlusher(s)
 	s.pool.OnPressure(s.flusher.pressure)
+	s.flattener = newFlattener(s)
 	s.committer = newCommitter(s, defaulted(s.opt.CommitEvery, defaultCommitEvery))
 	s.collector = newCollector(s)
 	err = s.replay(context.Background())
@@ -173,15 +178,21 @@ func (s *Store) start() error {
 	if err == nil {
 		err = s.beginHistory(context.Background())
 	}
+	if err == nil {
+		err = s.adoptFamily(context.Background())
+	}
 	if err != nil {
 		s.stop()
+		return err
 	}
-	return err
+	s.flattener.hint()
+	return nil
 }
 
 // stop ends the goroutines. What is dirty stays so.
 func (s *Store) stop() {
 	s.collector.close()
+	s.flattener.close()
 	s.flusher.close()
 	s.committer.close()
 }
@@ -295,6 +306,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.collector.close()
+	s.flattener.close()
 	var errs []error
 	for _, w := range s.openWorkspaces() {
 		errs = append(errs, w.shut())

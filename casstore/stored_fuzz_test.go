@@ -42,11 +42,13 @@ func FuzzStored(f *testing.F) {
 		journalEntry{kind: entryLayer, cut: math.MaxUint64, size: 9, mtime: -1}.encode(),
 		historyRecord{keep: 1000, start: 300}.encode(),
 		snapshotRecord{rev: 300, created: -1, message: "why"}.encode(),
-		forkRecord{{2, 300}, {1, 5}}.encode(),
+		forkRecord{parent: origin{ws: 2, rev: 300}, layers: []origin{{ws: 2, rev: 300}, {ws: 1, rev: 5}}}.encode(),
 		quotaRecord{Quota: Quota{Bytes: 300}, used: quotaSums{5, 7}, known: true}.encode(),
 	} {
 		f.Add(append([]byte{byte(kind)}, b...))
 	}
+	flat := forkRecord{parent: origin{ws: 1, rev: 5}, layers: []origin{{ws: 9, rev: 300, of: 200}, {ws: 1, rev: 5}}}
+	f.Add(append([]byte{10}, flat.encode()...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 {
 			return

@@ -23,7 +23,7 @@ type Info struct {
 	Inodes  uint64  // only in what Info returns
 	Bytes   uint64  // of files, holes included; only in what Info returns
 
-	Origin    uint64  // the number of the workspace that it is a fork of, or zero
+	Origin    uint64  // the number of the workspace that it is a fork of, or of one before that when it is gone; or zero
 	OriginRev vfs.Rev // and that one's revision
 }
 
@@ -81,8 +81,8 @@ func (s *Store) Workspaces(context.Context) ([]Info, error) {
 			return false, fmt.Errorf("workspace %x: %w", key, vfs.ErrCorrupt)
 		}
 		info := Info{ID: binary.BigEndian.Uint64(key[1:]), Name: ws.name, Created: ws.created, Rev: r.rev}
-		if f := s.origins(workspaceID(info.ID)); len(f) > 0 {
-			info.Origin, info.OriginRev = uint64(f[0].ws), f[0].rev
+		if f, ok := s.forkOf(workspaceID(info.ID)); ok {
+			f.describe(&info)
 		}
 		list = append(list, info)
 		return true, nil
@@ -164,10 +164,9 @@ func (s *Store) RemoveWorkspace(ctx context.Context, name string) error {
 		}
 		locked = true
 		v.kvs = append(v.kvs, kv{key: keyOfWorkspace(id)})
-		v.dropFork(id)
 		v.kvs = append(v.kvs, kv{key: keyOfQuota(id)})
 		err = v.dropMerges(func(m storedMerge) bool { return m.into == id || m.from == id })
-		return errors.Join(err, v.dropSnapshots(id))
+		return errors.Join(err, v.leaveFamily(id), v.dropSnapshots(id))
 	})
 	if locked {
 		s.unlock(id)
