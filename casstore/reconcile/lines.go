@@ -8,77 +8,117 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// edit replaces the lines [from, to) of a base by the lines [start, end) of a side.
-type edit struct {
-	from, to, start, end int
-	side                 int
+// Edit says that a side has its lines [Start, End) where the base has the lines [From, To).
+type Edit struct {
+	From, To, Start, End int
+}
+
+// Piece is a run of lines of a merge.
+type Piece struct {
+	// Mine and Theirs are what the sides have there: the same, unless it is a Clash.
+	Mine, Theirs []string
+	Base         []string // what both had, of a Clash
+	// Clash says that both sides have changed the same lines, or lines next to each other, in different ways.
+	Clash bool
+}
+
+// sideEdit is an edit of one of the two sides.
+type sideEdit struct {
+	Edit
+	side int
 }
 
 // MergeLines merges two texts that were one, line by line: what only one side has changed is as that side has it. ok is
 // false when both have changed the same lines, or lines next to each other, in different ways.
 func MergeLines(base, mine, theirs []byte) (merged []byte, ok bool) {
-	lines := [2][]string{linesOf(mine), linesOf(theirs)}
+	sides := [2][]string{linesOf(mine), linesOf(theirs)}
 	old := linesOf(base)
-	var edits []edit
-	for side, text := range lines {
+	var edits [2][]Edit
+	for side, text := range sides {
 		for _, op := range difflib.NewMatcher(old, text).GetOpCodes() {
 			if op.Tag != 'e' {
-				edits = append(edits, edit{op.I1, op.I2, op.J1, op.J2, side})
+				edits[side] = append(edits[side], Edit{op.I1, op.I2, op.J1, op.J2})
 			}
 		}
 	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	var out strings.Builder
-	at := 0
-	for len(edits) > 0 {
-		n := together(edits)
-		text, ok := resultOf(edits[:n], old, lines)
-		if !ok {
+	for _, p := range MergeEdits(old, sides, edits) {
+		if p.Clash {
 			return nil, false
 		}
-		write(&out, old[at:edits[0].from])
-		write(&out, text)
-		for _, e := range edits[:n] {
-			at = max(at, e.to)
-		}
-		edits = edits[n:]
+		write(&out, p.Mine)
 	}
-	write(&out, old[at:])
 	return []byte(out.String()), true
 }
 
+// MergeEdits merges two sides, mine and theirs, by what each has changed in the lines that were the base of both. The edits
+// of a side are in order and do not touch.
+func MergeEdits(base []string, sides [2][]string, edits [2][]Edit) []Piece {
+	var all []sideEdit
+	for side, list := range edits {
+		for _, e := range list {
+			all = append(all, sideEdit{e, side})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sideEdit) int { return a.From - b.From })
+	var pieces []Piece
+	same := func(lines []string) {
+		if len(lines) > 0 {
+			pieces = append(pieces, Piece{Mine: lines, Theirs: lines})
+		}
+	}
+	at := 0
+	for len(all) > 0 {
+		n := together(all)
+		same(base[at:all[0].From])
+		p := resultOf(all[:n], base, sides)
+		if p.Clash || len(p.Mine) > 0 {
+			pieces = append(pieces, p)
+		}
+		for _, e := range all[:n] {
+			at = max(at, e.To)
+		}
+		all = all[n:]
+	}
+	same(base[at:])
+	return pieces
+}
+
 // together is how many of the edits touch, from the first on.
-func together(edits []edit) int {
-	n, end := 1, edits[0].to
-	for n < len(edits) && edits[n].from <= end {
-		end = max(end, edits[n].to)
+func together(edits []sideEdit) int {
+	n, end := 1, edits[0].To
+	for n < len(edits) && edits[n].From <= end {
+		end = max(end, edits[n].To)
 		n++
 	}
 	return n
 }
 
-// resultOf is what edits that touch make of the lines from the first to the last of them. It is not ok when the two sides
-// make different ones.
-func resultOf(edits []edit, old []string, lines [2][]string) (text []string, ok bool) {
-	from, to := edits[0].from, 0
+// resultOf is what edits that touch make of the lines from the first to the last of them.
+func resultOf(edits []sideEdit, base []string, sides [2][]string) Piece {
+	from, to := edits[0].From, 0
 	for _, e := range edits {
-		to = max(to, e.to)
+		to = max(to, e.To)
 	}
-	var results [][]string
-	for side := range lines {
-		var result []string
-		at, touched := from, false
+	var results [2][]string
+	var touched [2]bool
+	for side := range sides {
+		at := from
 		for _, e := range edits {
 			if e.side == side {
-				result = append(append(result, old[at:e.from]...), lines[side][e.start:e.end]...)
-				at, touched = e.to, true
+				results[side] = append(append(results[side], base[at:e.From]...), sides[side][e.Start:e.End]...)
+				at, touched[side] = e.To, true
 			}
 		}
-		if touched {
-			results = append(results, append(result, old[at:to]...))
-		}
+		results[side] = append(results[side], base[at:to]...)
 	}
-	return results[0], len(results) == 1 || slices.Equal(results[0], results[1])
+	switch {
+	case !touched[1] || slices.Equal(results[0], results[1]):
+		return Piece{Mine: results[0], Theirs: results[0]}
+	case !touched[0]:
+		return Piece{Mine: results[1], Theirs: results[1]}
+	}
+	return Piece{Mine: results[0], Theirs: results[1], Base: base[from:to], Clash: true}
 }
 
 func linesOf(text []byte) (lines []string) {
