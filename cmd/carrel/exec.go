@@ -31,9 +31,11 @@ func (p *program) execCommand() *cli.Command {
 		Name:      "exec",
 		Usage:     "run a command on a workspace",
 		ArgsUsage: "WORKSPACE[:/PATH]|DIR -- COMMAND [ARGUMENT...]",
-		Description: "The command runs in the daemon's own bash when every program that it needs is built in there, which takes\n" +
-			"no process; else in a container: the host's programs, read-only, the workspace at /workspace, no network but\n" +
-			"loopback. --why says which it was. Its output comes live, signals are passed on to it, and its exit status is that\n" +
+		Description: "The command runs in the daemon's own bash when every program that it needs is built in there, with the\n" +
+			"options that it is given, which takes no process; else in a container: the host's programs, read-only, the workspace\n" +
+			"at /workspace, no network but loopback. --why says which it was. In the bash, git clones, fetches and pushes by the\n" +
+			"URLs that the lines of the file git-allow in the store, or the mirror, begin, and no others.\n" +
+			"Its output comes live, signals are passed on to it, and its exit status is that\n" +
 			"of carrel: 128+n for a signal n, 124 when its time is over, 127 when there is no such program. It ends\n" +
 			"when the command has ended and nobody has its output open; what is left is killed then.\n\n" +
 			"DIR is a directory of a mounted workspace, written with a / or . at its beginning: the command runs in it. On one\n" +

@@ -33,7 +33,7 @@ var imports = map[string][]string{
 	"syncwire/wiretest":                {"casstore/chunk", "casstore/vfs"},
 	"syncwire/wiretest/badlink":        {},
 	"mirror":                           {"casstore", "casstore/chunk", "casstore/reconcile", "casstore/vfs", "syncwire"},
-	"execd":                            {"casstore/vfs"},
+	"execd":                            {"casstore/reconcile", "casstore/vfs"},
 	"cmd":                              {"casstore", "fusefs", "syncwire", "mirror", "execd", "bench"},
 	"bench":                            {"casstore", "fusefs", "syncwire", "mirror", "execd"},
 	"fuzz":                             {"casstore", "fusefs", "syncwire", "mirror", "execd"},
@@ -189,6 +189,7 @@ func TestImportRules(t *testing.T) {
 		{"fuzz/crash", "casstore", false, true},
 		{"execd/shell", "execd/shell/command", false, true},
 		{"execd/shell", "casstore/vfs/treepath", false, true},
+		{"execd/shell", "casstore/reconcile", false, true},
 		{"execd/shell", "casstore", false, false},
 	} {
 		if bad := check(tt.from, path.Join(module, tt.to), tt.test); (len(bad) == 0) != tt.ok {

@@ -114,7 +114,7 @@ func testCommands() command.Table {
 }
 
 // corpusTable are the commands that scripts find beside the shell's own.
-var corpusTable = toolbox.Table()
+var corpusTable = toolbox.Table(nil)
 
 func argvPy(_ context.Context, p *command.Process) int {
 	var words []string

@@ -83,6 +83,10 @@ func runConfined(t *testing.T) {
 	}
 	for _, script := range []string{
 		"git init -q; echo a > a; git add .; git -c user.name=A -c user.email=a@b commit -qm a; git log -p; git status; git switch -c b",
+		"git init -q up; cd up; export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b; echo a > a; git add .; " +
+			"git commit -qm a; cd ..; git clone up down; cd down; echo b > a; git stash; git stash pop; git commit -qam b; git push origin HEAD:b; git pull; " +
+			"git switch -qc c HEAD~1; echo c > a; git commit -qam c; git merge origin/b; git ls-remote; git fetch https://example.com/x; " +
+			"git clone git@example.com:x; git clone file:///etc x; git clone /etc/x",
 		"cat /etc/passwd /proc/self/environ ../../../../etc/hosts; ls -la / /tmp /dev; echo > /dev/tcp/127.0.0.1/1; /bin/sh -c id",
 		"date; TZ=Europe/Paris date; id; hostname; uname -a; nproc; df; ps; kill -9 1; cat /dev/urandom | head -c 9; tar cz . | tar tz",
 		"sqlite3 a.db 'create table t(a); insert into t values(random()); select * from t order by a' .dump .tables; sqlite3 a.db 'vacuum'",

@@ -12,10 +12,11 @@ import (
 )
 
 // Missing looks a script over, or the command args when source is empty, and says why a machine should run it rather
-// than this shell: it needs a command that is neither built in nor in the table, nobody can tell before what it needs, or
-// it would see that it is not on a machine. It is empty when the shell can do it all.
-func Missing(commands command.Table, source string, args []string) string {
-	y := &survey{commands: commands, functions: map[string]bool{}}
+// than this shell: it needs a command that is neither built in nor in the table, or an option that the grammar says such
+// a command has not, nobody can tell before what it needs, or it would see that it is not on a machine. It is empty when
+// the shell can do it all.
+func Missing(commands command.Table, grammar command.Grammar, source string, args []string) string {
+	y := &survey{commands: commands, grammar: grammar, functions: map[string]bool{}}
 	if source != "" {
 		y.script(source)
 	} else {
@@ -27,6 +28,7 @@ func Missing(commands command.Table, source string, args []string) string {
 // survey looks over one script, and the scripts within it.
 type survey struct {
 	commands  command.Table
+	grammar   command.Grammar
 	functions map[string]bool
 	depth     int
 	why       string // the first reason that was found
@@ -170,7 +172,31 @@ func (y *survey) invocation(words []surveyed) {
 		y.need("%s tells where the workspace is, which is elsewhere in a container", name)
 		return
 	}
+	if name == "git" && !gitVerb(args).fixed {
+		y.need("one of its commands is not known before it runs")
+		return
+	}
+	if builtins[name] == nil {
+		y.options(name, args)
+	}
 	y.within(name, args)
+}
+
+// options looks for what a command of the table has not. A word that is not known before is taken for none of that.
+func (y *survey) options(name string, args []surveyed) {
+	knows := y.grammar[name]
+	if knows == nil {
+		return
+	}
+	words := make([]string, len(args))
+	for i, a := range args {
+		if words[i] = a.text; !a.fixed {
+			words[i] = "x"
+		}
+	}
+	if err := knows(words); err != nil {
+		y.need("%s: %v", name, err)
+	}
 }
 
 // shellNames are the names under which the shell runs itself.
@@ -209,8 +235,6 @@ func (y *survey) within(name string, args []surveyed) {
 				y.invocation([]surveyed{a})
 			}
 		}
-	case name == "git":
-		y.git(args)
 	case name == "find":
 		y.find(args)
 	case name == "mapfile" || name == "readarray" || name == "alias" || name == "enable" || name == "complete":
@@ -281,13 +305,17 @@ func (y *survey) eval(words []surveyed) {
 func (y *survey) find(args []surveyed) {
 	for i, a := range args {
 		if a.fixed && slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a.text) {
-			y.invocation(args[i+1:])
+			inner := args[i+1:]
+			if end := slices.IndexFunc(inner, func(w surveyed) bool { return w.fixed && (w.text == ";" || w.text == "+") }); end >= 0 {
+				inner = inner[:end]
+			}
+			y.invocation(inner)
 		}
 	}
 }
 
-// git looks at which of git's commands it is: the table has those that there are by their names with a dash.
-func (y *survey) git(args []surveyed) {
+// gitVerb is which of git's commands it is: the word behind the options.
+func gitVerb(args []surveyed) surveyed {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		n := 1
 		if args[0].text == "-C" || args[0].text == "-c" {
@@ -295,9 +323,10 @@ func (y *survey) git(args []surveyed) {
 		}
 		args = args[min(n, len(args)):]
 	}
-	if len(args) > 0 && (!args[0].fixed || y.commands["git-"+args[0].text] == nil) {
-		y.need("git %s is not built in", args[0].text)
+	if len(args) == 0 {
+		return surveyed{fixed: true}
 	}
+	return args[0]
 }
 
 // callback refuses builtins that make commands of words where they do that.

@@ -1,6 +1,10 @@
 package shell
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/carrelfs/carrel/execd/shell/command/toolbox"
+)
 
 // What a script needs beyond the shell is found before it runs.
 func TestMissing(t *testing.T) {
@@ -55,11 +59,26 @@ func TestMissing(t *testing.T) {
 		{source: "which -a go", want: "go is not built in"},
 		{source: "type ls"},
 		{source: "git -C d add . && git commit -qm x"},
-		{source: "git clone x", want: "git clone is not built in"},
+		{source: "git clone x && git log --oneline -3 | head -5"},
+		{source: "git rebase x", want: "git: rebase is not built in"},
+		{source: "git $verb x", want: "one of its commands is not known before it runs"},
+		{source: "git log --graph", want: "git: log: unknown option `graph'"},
+		{source: "git -C d status --porcelain=v2", want: "git: status --porcelain=v2 is not built in"},
+		{source: "git commit -m \"$message\" -- $files"},
+		{source: "grep --colour=never -A3 x f | head -5 | tail +2 | fold -80"},
+		{source: "grep --no-such x f", want: "grep: unrecognized option '--no-such'"},
+		{source: "sed -n --zap p f", want: "sed: unrecognized option '--zap'"},
+		{source: "sort -k2,2n -t: f | tar czf x.tgz -C d . ; chmod -x,u+r f; chmod -R --frob f", want: "chmod: unrecognized option '--frob'"},
+		{source: "find -L . -maxdepth 2 -name '*.go' ! -newer x -exec grep -q --line-buffered y {} \\; -o -print"},
+		{source: "find . -used 3", want: "find: unknown predicate `-used'"},
+		{source: "jq -r --arg a b '.x' f; jq --zap . f", want: "jq: unrecognized option '--zap'"},
+		{source: "ls --frobnicate", want: "ls: unrecognized option '--frobnicate'"},
+		{source: "ls() { :; }; ls --frobnicate"},
+		{source: "ls $options"},
 		{source: "alias ll='ls -l'; ll", want: "alias changes which commands there are"},
 		{source: "cd src && ls -la && cat a.txt 2>/dev/null"},
 	} {
-		if got := Missing(corpusTable, tt.source, tt.args); got != tt.want {
+		if got := Missing(corpusTable, toolbox.Grammar(), tt.source, tt.args); got != tt.want {
 			t.Errorf("%q %q: %q, want %q", tt.source, tt.args, got, tt.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // choose picks the shell for what it can do all of, and a container for the rest.
-func choose(s *execd.Spec) (why string) {
-	if why = cmp.Or(machineNeed(s), shell.Missing(commands, s.Source, s.Args)); why == "" {
+func (x *scripts) choose(s *execd.Spec) (why string) {
+	if why = cmp.Or(machineNeed(s), shell.Missing(x.commands, x.grammar, s.Source, s.Args)); why == "" {
 		s.Backend = Shell
 		return "every command that it needs is built in"
 	}

@@ -13,6 +13,9 @@
 // A spec that leaves the choice goes to the shell when the shell says that nothing is missing for it, and to a container
 // else; the result tells which and why.
 //
+// Scripts in the shell reach git repositories outside of their workspace as far as the file git-allow in the daemon's directory goes:
+// see package gitremote.
+//
 // In the directory of the store, or of the mirror, exec holds the logs and states of execs, images the root filesystems that
 // were unpacked, and cells the mount points, which are empty unless a container uses them. Nobody else is to look there: the
 // daemon that serves a mount must not.

@@ -85,9 +85,10 @@ func Open(c Config) (*Service, error) {
 		Mount: s.cells.mount, Resolve: fusefs.Resolve, Host: true, Images: s.images, Bundles: filepath.Join(c.Dir, "bundles"),
 		Log: c.Log,
 	})
-	s.backends = map[string]execd.Backend{JS: js.New(), Shell: execd.Func(runShell), Container: s.containers}
+	scripts := newScripts(newRemotes(c.Dir))
+	s.backends = map[string]execd.Backend{JS: js.New(), Shell: execd.Func(scripts.run), Container: s.containers}
 	s.execs, err = execd.Open(execd.Config{
-		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: choose,
+		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: scripts.choose,
 		Open: s.places.open, Keep: c.Keep, Log: c.Log,
 	})
 	return s, err

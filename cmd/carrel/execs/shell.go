@@ -6,17 +6,28 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/shell"
+	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/toolbox"
 )
 
-// commands are those of every script.
-var commands = toolbox.Table()
+// scripts runs scripts in this process.
+type scripts struct {
+	commands command.Table
+	grammar  command.Grammar
+}
 
-// runShell runs a script, with Args as its parameters, or Args as a command. There the workspace is the root directory.
-func runShell(ctx context.Context, j execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
+// newScripts returns what runs scripts, whose git reaches other repositories through remotes; nil is for none.
+func newScripts(remotes transport.Transport) *scripts {
+	return &scripts{commands: toolbox.Table(remotes), grammar: toolbox.Grammar()}
+}
+
+// run runs a script, with Args as its parameters, or Args as a command. There the workspace is the root directory.
+func (x *scripts) run(ctx context.Context, j execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
 	if j.Limits.CPU != 0 || j.Input != nil {
 		return execd.Exit{
 			Code: execd.CodeNotRun, Reason: fmt.Sprintf("a limit on processors, or structured input, in a shell: %v", vfs.ErrNotSupported),
@@ -36,11 +47,11 @@ func runShell(ctx context.Context, j execd.Job, stdin io.Reader, out execd.Outpu
 	}
 	status, err := shell.Run(ctx, shell.Config{
 		Tree: j.Tree, Dir: j.Dir, Env: j.Env, Args: j.Args, Stdin: stdin, Stdout: execd.Writer(out, execd.Stdout),
-		Stderr: execd.Writer(out, execd.Stderr), Commands: commands, Limits: limits,
+		Stderr: execd.Writer(out, execd.Stderr), Commands: x.commands, Limits: limits,
 	}, source)
-	x := execd.Exit{Code: status}
+	exit := execd.Exit{Code: status}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		x.Reason = err.Error()
+		exit.Reason = err.Error()
 	}
-	return x
+	return exit
 }

@@ -21,6 +21,10 @@ type Func func(ctx context.Context, p *Process) int
 // Table leads from names to commands. A Lookup in it costs the shell nothing but the map.
 type Table map[string]Func
 
+// Grammar says of commands, by name, what of their arguments they have not: an option, or a command of git's. It runs
+// nothing. A command that is not in it takes what there is, or says so itself.
+type Grammar map[string]func(args []string) error
+
 // Process is what a command is started with: a virtual process. A command may change its own copy, never what it
 // points to.
 type Process struct {

@@ -13,3 +13,16 @@ func Table() command.Table {
 	}
 	return t
 }
+
+// Grammar returns what options the commands of this package have.
+func Grammar() command.Grammar {
+	g := command.Grammar{"tar": knowsTar, "unzip": tool.Knows(unzipOptions), "zip": tool.Knows(zipOptions)}
+	for name := range codecs {
+		g[name] = tool.Knows(compressOptions)
+	}
+	return g
+}
+
+func knowsTar(args []string) error {
+	return tool.Knows(tarOptions)(bundled(append([]string{""}, args...))[1:])
+}

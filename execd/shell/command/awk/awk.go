@@ -19,6 +19,9 @@ var Command = tool.Command(awk)
 var options = getopt.New("+F:v:f:e:bcCPrStO", "field-separator:=F", "assign:=v", "file:=f", "source:=e", "posix=P",
 	"re-interval=r", "sandbox=S", "traditional=c", "characters-as-bytes=b")
 
+// Knows says of arguments which option awk has not.
+var Knows = tool.Knows(options)
+
 func awk(ctx context.Context, c *tool.Call) error {
 	found, operands, err := c.Options(options, 2)
 	if err != nil {

@@ -23,3 +23,12 @@ func Table(lookup func(name string) bool) command.Table {
 	}
 	return t
 }
+
+// Grammar returns what options the commands of this package have.
+func Grammar() command.Grammar {
+	return command.Grammar{
+		"basename": tool.Knows(basenameOptions), "date": tool.Knows(dateOptions), "dirname": tool.Knows(dirnameOptions),
+		"env": tool.Knows(envOptions), "envsubst": tool.Knows(envsubstOptions), "factor": tool.Knows(factorOptions), "id": tool.Knows(idOptions),
+		"timeout": tool.Knows(timeoutOptions), "uname": tool.Knows(unameOptions),
+	}
+}

@@ -43,5 +43,14 @@ func (t *Texts) Hunks(context int, section func(before [][]byte) string) error {
 	return t.d.unifiedHunks(t.x, t.y, t.changes, section)
 }
 
-// Binary says whether data is taken for no text.
-func Binary(data []byte) bool { return binary(data) }
+// Edit says that Deleted lines of the first text, from A on, give way to Inserted lines of the second, from B on.
+type Edit struct{ A, Deleted, B, Inserted int }
+
+// Edits returns what was changed, in order.
+func (t *Texts) Edits() []Edit {
+	list := make([]Edit, len(t.changes))
+	for i, c := range t.changes {
+		list[i] = Edit{c.a, c.deleted, c.b, c.inserted}
+	}
+	return list
+}

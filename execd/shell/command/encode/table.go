@@ -17,3 +17,15 @@ func Table() command.Table {
 	}
 	return t
 }
+
+// Grammar returns what options the commands of this package have.
+func Grammar() command.Grammar {
+	g := command.Grammar{
+		"base32": tool.Knows(baseOptions), "base64": tool.Knows(baseOptions), "cksum": tool.Knows(cksumOptions), "hexdump": tool.Knows(hexdumpOptions), "hd": tool.Knows(hexdumpOptions),
+		"od": tool.Knows(odOptions), "strings": tool.Knows(stringsOptions), "xxd": tool.Knows(xxdOptions),
+	}
+	for name := range hashes {
+		g[name] = tool.Knows(sumOptions)
+	}
+	return g
+}

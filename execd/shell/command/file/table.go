@@ -17,3 +17,22 @@ func Table() command.Table {
 		"truncate": tool.Command(truncate), "unlink": tool.Command(unlink),
 	}
 }
+
+// Grammar returns what options the commands of this package have.
+func Grammar() command.Grammar {
+	return command.Grammar{
+		"chgrp": tool.Knows(chownOptions), "chmod": knowsChmod, "chown": tool.Knows(chownOptions), "cp": tool.Knows(cpOptions),
+		"df": tool.Knows(dfOptions), "du": tool.Knows(duOptions), "file": tool.Knows(fileOptions), "install": tool.Knows(installOptions),
+		"ln": tool.Knows(lnOptions),
+		"ls": tool.Knows(lsOptions), "mkdir": tool.Knows(mkdirOptions), "mkfifo": tool.Knows(mkfifoOptions), "mktemp": tool.Knows(mktempOptions), "mv": tool.Knows(mvOptions),
+		"readlink": tool.Knows(readlinkOptions), "realpath": tool.Knows(realpathOptions), "rm": tool.Knows(rmOptions),
+		"rmdir": tool.Knows(rmdirOptions), "stat": tool.Knows(statOptions), "touch": tool.Knows(touchOptions), "tree": tool.Knows(treeOptions),
+		"truncate": tool.Knows(truncateOptions),
+	}
+}
+
+// knowsChmod leaves out modes that look like options.
+func knowsChmod(args []string) error {
+	rest, _ := dashModes(args)
+	return tool.Knows(chmodOptions)(rest)
+}

@@ -7,19 +7,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-const (
-	heads = "refs/heads/"
-	tags  = "refs/tags/"
-)
-
-func (g *call) hasRef(name string) bool {
-	_, err := g.store.Reference(plumbing.ReferenceName(name))
-	return err == nil
-}
-
-func (g *call) setRef(name string, h plumbing.Hash) error {
-	return g.store.SetReference(plumbing.NewHashReference(plumbing.ReferenceName(name), h))
-}
+var branchOptions = []string{"d=delete", "D", "m=move", "M", "a=all", "r=remotes", "v=verbose", "show-current", "f=force", "l=list",
+	"no-color", "q=quiet", "t=track", "no-track", "u:=set-upstream-to", "unset-upstream"}
 
 // checkBranch refuses a name that no branch may have.
 func (g *call) checkBranch(name string) error {
@@ -31,7 +20,7 @@ func (g *call) checkBranch(name string) error {
 
 // branch is git branch.
 func (g *call) branch(args []string) error {
-	f, err := g.flags(args, "d=delete", "D", "m=move", "M", "a=all", "r=remotes", "v=verbose", "show-current", "f=force", "l=list", "no-color", "q=quiet")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -45,12 +34,21 @@ func (g *call) branch(args []string) error {
 			return g.print("%s\n", current)
 		}
 		return nil
+	case f.has("u"), f.has("unset-upstream"):
+		name := current
+		if len(f.args) > 0 {
+			name = f.args[0]
+		}
+		if f.has("u") {
+			return g.setUpstream(name, f.value("u"))
+		}
+		return g.unsetUpstream(name)
 	case f.has("d") || f.has("D"):
-		return g.deleteBranches(f.args, current, head, f.has("D") || f.has("f"))
+		return g.deleteBranches(f, current, head)
 	case f.has("m") || f.has("M"):
 		return g.renameBranch(f.args, current, f.has("M") || f.has("f"))
 	case len(f.args) > 0 && !f.has("l"):
-		return g.makeBranch(f.args, f.has("f"))
+		return g.makeBranch(f, current)
 	}
 	return g.listBranches(current, head, f)
 }
@@ -60,8 +58,8 @@ func (g *call) listBranches(current string, head plumbing.Hash, f *flags) error 
 	for _, p := range []struct {
 		prefix string
 		ok     bool
-	}{{heads, !f.has("r")}, {"refs/remotes/", f.has("r") || f.has("a")}} {
-		list, err := g.references(p.prefix)
+	}{{heads, !f.has("r")}, {remoteHeads, f.has("r") || f.has("a")}} {
+		list, err := g.allReferences(p.prefix)
 		if err != nil {
 			return err
 		}
@@ -76,7 +74,7 @@ func (g *call) listBranches(current string, head plumbing.Hash, f *flags) error 
 	}
 	line := func(mark, name string, h plumbing.Hash) {
 		if c, ok := g.peel(h); ok && f.has("v") {
-			_ = g.print("%s %-*s %s %s\n", mark, width, name, g.short(h), subject(c.Message))
+			_ = g.print("%s %-*s %s %s%s\n", mark, width, name, g.short(h), g.trackingNote(name, h, len(f.given["v"]) > 1), subject(c.Message))
 		} else {
 			_ = g.print("%s %s\n", mark, name)
 		}
@@ -97,28 +95,42 @@ func (g *call) listBranches(current string, head plumbing.Hash, f *flags) error 
 		if ref.Name().IsBranch() && name == current {
 			mark = "*"
 		}
+		if ref.Type() == plumbing.SymbolicReference {
+			_ = g.print("%s %s -> %s\n", mark, name, ref.Target().Short())
+			continue
+		}
 		line(mark, name, ref.Hash())
 	}
 	return nil
 }
 
-func (g *call) makeBranch(args []string, force bool) error {
-	name, start := args[0], "HEAD"
+func (g *call) makeBranch(f *flags, current string) error {
+	name, start := f.args[0], "HEAD"
 	if err := g.checkBranch(name); err != nil {
 		return err
 	}
-	if len(args) > 1 {
-		start = args[1]
+	if len(f.args) > 1 {
+		start = f.args[1]
 	}
 	h, ok := g.resolve(start)
 	c, isCommit := g.peel(h)
 	if !ok || !isCommit {
 		return g.fatal("not a valid object name: '%s'", g.startName(start))
 	}
-	if g.hasRef(heads+name) && !force {
-		return g.fatal("A branch named '%s' already exists.", name)
+	why := "branch: Created from " + start
+	if g.hasRef(heads + name) {
+		if !f.has("f") {
+			return g.fatal("A branch named '%s' already exists.", name)
+		}
+		if name == current && g.root != "" {
+			return g.fatal("Cannot force update the branch '%s' checked out at '%s'", name, g.root)
+		}
+		why = "branch: Reset to " + start
 	}
-	return g.setRef(heads+name, c.Hash)
+	if err := g.setRef(heads+name, c.Hash, why); err != nil {
+		return err
+	}
+	return g.trackStart(name, start, f)
 }
 
 // startName is how git speaks of a start that is not there: by the branch.
@@ -129,52 +141,58 @@ func (g *call) startName(start string) string {
 	return start
 }
 
-func (g *call) deleteBranches(names []string, current string, head plumbing.Hash, force bool) error {
-	for _, name := range names {
-		ref, err := g.store.Reference(plumbing.ReferenceName(heads + name))
+func (g *call) deleteBranches(f *flags, current string, head plumbing.Hash) error {
+	prefix, word := heads, "branch"
+	if f.has("r") {
+		prefix, word, current = remoteHeads, "remote-tracking branch", ""
+	}
+	force := f.has("D") || f.has("f") || f.has("r")
+	for _, name := range f.args {
+		ref, err := g.store.Reference(plumbing.ReferenceName(prefix + name))
 		if err != nil {
-			g.tell("error: branch '%s' not found.\n", name)
+			g.tell("error: %s '%s' not found.\n", word, name)
 			g.Status = 1
 			continue
 		}
-		if name == current {
+		if name == current && g.root != "" {
 			g.tell("error: Cannot delete branch '%s' checked out at '%s'\n", name, g.root)
 			g.Status = 1
 			continue
 		}
-		if ok, err := g.reaches(head, ref.Hash()); err != nil {
-			return err
-		} else if !ok && !force {
+		merged := force
+		if !force {
+			if merged, err = g.reaches(g.mergedInto(name, head), ref.Hash()); err != nil {
+				return err
+			}
+		}
+		if !merged {
 			g.tell("error: The branch '%s' is not fully merged.\nIf you are sure you want to delete it, run 'git branch -D %s'.\n", name, name)
 			g.Status = 1
 			continue
 		}
-		if err := g.store.RemoveReference(ref.Name()); err != nil {
+		if err := g.removeRef(prefix + name); err != nil {
 			return err
 		}
-		_ = g.print("Deleted branch %s (was %s).\n", name, g.short(ref.Hash()))
+		if !f.has("r") {
+			if err := g.forgetBranch(name); err != nil {
+				return err
+			}
+		}
+		if !f.has("q") {
+			_ = g.print("Deleted %s %s (was %s).\n", word, name, g.short(ref.Hash()))
+		}
 	}
 	return nil
 }
 
-// reaches says whether one commit is another or comes after it.
-func (g *call) reaches(from, to plumbing.Hash) (bool, error) {
-	w := &walk{call: g, seen: map[plumbing.Hash]bool{}}
-	if from.IsZero() {
-		return false, nil
-	}
-	if err := w.push(from); err != nil {
-		return false, err
-	}
-	for {
-		c, err := w.next()
-		if err != nil || c == nil {
-			return false, err
-		}
-		if c.Hash == to {
-			return true, nil
+// mergedInto is the commit that a branch must be in to be no loss: that of its upstream, or HEAD's.
+func (g *call) mergedInto(name string, head plumbing.Hash) plumbing.Hash {
+	if up, ok := g.upstream(name); ok {
+		if h, ok := g.follow(plumbing.ReferenceName(up.ref)); ok {
+			return h
 		}
 	}
+	return head
 }
 
 func (g *call) renameBranch(args []string, current string, force bool) error {
@@ -196,17 +214,47 @@ func (g *call) renameBranch(args []string, current string, force bool) error {
 		return g.fatal("No branch named '%s'.", from)
 	}
 	if err == nil {
-		if err := g.setRef(heads+to, ref.Hash()); err != nil {
-			return err
+		if from == to {
+			return nil
 		}
-		if from != to {
-			if err := g.store.RemoveReference(ref.Name()); err != nil {
-				return err
-			}
+		if err := g.renameRef(from, to, ref.Hash()); err != nil {
+			return err
 		}
 	}
 	if from != current {
 		return nil
 	}
-	return g.store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+to)))
+	return g.putReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+to)), nil)
+}
+
+// renameRef gives a branch another name, with its log and its upstream. The new one is there before the old one goes,
+// unless one is below the other.
+func (g *call) renameRef(from, to string, h plumbing.Hash) error {
+	lines, err := g.readLog(heads + from)
+	if err != nil {
+		return err
+	}
+	above := strings.HasPrefix(to, from+"/") || strings.HasPrefix(from, to+"/")
+	if above {
+		if err := g.removeRef(heads + from); err != nil {
+			return err
+		}
+	}
+	if err := g.putReference(plumbing.NewHashReference(plumbing.ReferenceName(heads+to), h), nil); err != nil {
+		return err
+	}
+	if !above {
+		if err := g.removeRef(heads + from); err != nil {
+			return err
+		}
+	}
+	if len(lines) > 0 {
+		if err := g.writeLog(heads+to, lines); err != nil {
+			return err
+		}
+	}
+	if err := g.logRef(heads+to, h, h, "Branch: renamed "+heads+from+" to "+heads+to); err != nil {
+		return err
+	}
+	return g.renameBranchConfig(from, to)
 }

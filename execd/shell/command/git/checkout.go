@@ -1,20 +1,20 @@
 package git
 
 import (
-	"path"
+	"errors"
 	"slices"
-	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
 
-	"github.com/carrelfs/carrel/execd/shell/command/tool"
+var (
+	checkoutOptions = []string{"b:", "B:", "d=detach", "f=force", "q=quiet", "t=track", "no-track", "ours", "theirs", "progress", "no-progress"}
+	restoreOptions  = []string{"S=staged", "W=worktree", "s:=source", "q=quiet", "ours", "theirs"}
 )
 
 // checkout is git checkout.
 func (g *call) checkout(args []string) error {
-	f, err := g.flags(args, "b:", "B:", "d=detach", "f=force", "q=quiet")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -24,9 +24,12 @@ func (g *call) checkout(args []string) error {
 		}
 	}
 	if len(f.args) == 0 && len(f.paths) == 0 {
-		return nil
+		if !f.has("d") {
+			return g.checkoutHead(f)
+		}
+		f.args = []string{"HEAD"}
 	}
-	if !f.dashed && len(f.args) == 1 {
+	if len(f.paths) == 0 && len(f.args) == 1 {
 		name, err := g.previous(f.args[0])
 		if err != nil {
 			return err
@@ -37,24 +40,66 @@ func (g *call) checkout(args []string) error {
 		if c, ok := g.commitNamed(name); ok {
 			return g.detach(name, c, f)
 		}
+		if g.isFile(f.args[0]) {
+			return g.checkoutPaths(f)
+		}
+		if done, err := g.guessBranch(name, f); done || err != nil {
+			return err
+		}
+		if f.dashed {
+			return g.fatal("invalid reference: %s", name)
+		}
 	}
 	return g.checkoutPaths(f)
 }
 
+// checkoutHead is a checkout of what HEAD is on: with -f it throws away what the user has changed.
+func (g *call) checkoutHead(f *flags) error {
+	branch, head, err := g.head()
+	if err != nil || head.IsZero() {
+		return err
+	}
+	if f.has("f") {
+		if err := errors.Join(g.goTo(head, head, true, ""), g.endMerge()); err != nil {
+			return err
+		}
+	}
+	if err := g.carried(head, f); err != nil {
+		return err
+	}
+	return g.sayTracking(branch, f)
+}
+
+// isFile says whether somebody who names this may mean a file.
+func (g *call) isFile(name string) bool {
+	if _, err := g.FS.Lstat(g.ctx, name); err == nil {
+		return true
+	}
+	p, err := g.path(name)
+	if err != nil {
+		return false
+	}
+	x, err := g.readIndex()
+	return err == nil && slices.ContainsFunc(x.Entries, func(e *index.Entry) bool { return scope{name, p}.holds(e.Name) })
+}
+
 // checkoutPaths takes files from the index, or from a commit when the first operand is one.
 func (g *call) checkoutPaths(f *flags) error {
-	args, from := f.args, ""
+	args, t := f.args, taking{work: true, ours: f.has("ours"), theirs: f.has("theirs")}
 	if len(args) > 0 && (f.dashed || len(args) > 1) {
 		if _, ok := g.commitNamed(args[0]); ok {
-			from, args = args[0], args[1:]
+			t.from, args = args[0], args[1:]
+		} else if f.dashed {
+			return g.fatal("invalid reference: %s", args[0])
 		}
 	}
 	within, err := g.scopes(append(args, f.paths...))
 	if err != nil {
 		return err
 	}
-	n, err := g.take(from, within, from != "", true)
-	if err == nil && !f.dashed && from == "" {
+	t.staged, t.within = t.from != "", within
+	n, err := g.take(t)
+	if err == nil && !f.dashed && t.from == "" {
 		g.say(f, "Updated %s from the index\n", counted(n, "path", "paths"))
 	}
 	return err
@@ -62,7 +107,7 @@ func (g *call) checkoutPaths(f *flags) error {
 
 // restore is git restore.
 func (g *call) restore(args []string) error {
-	f, err := g.flags(args, "S=staged", "W=worktree", "s:=source", "q=quiet")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -73,69 +118,140 @@ func (g *call) restore(args []string) error {
 	if len(within) == 0 {
 		return g.fatal("you must specify path(s) to restore")
 	}
-	from := f.value("s")
-	if from == "" && f.has("S") {
-		from = "HEAD"
+	t := taking{
+		from: f.value("s"), within: within, staged: f.has("S"), work: f.has("W") || !f.has("S"), exact: true,
+		ours: f.has("ours"), theirs: f.has("theirs"),
 	}
-	_, err = g.take(from, within, f.has("S"), f.has("W") || !f.has("S"))
+	if t.from == "" && f.has("S") {
+		t.from = "HEAD"
+	}
+	_, err = g.take(t)
 	return err
 }
 
-// take puts files of a commit, or of the index when from is empty, into the index and the work tree, and returns how many
-// differed there.
-func (g *call) take(from string, within []scope, staged, work bool) (n int, err error) {
-	x, err := g.readIndex()
+// taking says which files are taken from where to where.
+type taking struct {
+	from         string // a commit; "" for the index
+	within       []scope
+	staged, work bool // to where
+	exact        bool // what is not there to take goes
+	ours, theirs bool // which side of a file that is not merged
+}
+
+// take puts files of a commit, or of the index, into the index and the work tree, and returns how many differed there.
+func (g *call) take(t taking) (n int, err error) {
+	x, err := g.lockedIndex()
 	if err != nil {
 		return 0, err
 	}
 	source := indexSnapshot(x)
-	if from != "" {
+	if t.from != "" {
 		_, head, err := g.head()
 		if err != nil {
 			return 0, err
 		}
-		if from != "HEAD" || !head.IsZero() {
-			c, ok := g.commitNamed(from)
+		if t.from != "HEAD" || !head.IsZero() {
+			c, ok := g.commitNamed(t.from)
 			if !ok {
-				return 0, g.fatal("could not resolve %s", from)
+				return 0, g.fatal("could not resolve %s", t.from)
 			}
 			head = c.Hash
 		}
 		if source, err = g.commitSnapshot(head); err != nil {
 			return 0, err
 		}
-	}
-	if err := g.matchAll(source, x, within); err != nil {
+	} else if err := g.chooseStage(x, source, t); err != nil {
 		return 0, err
 	}
-	if work {
-		now, err := g.workSnapshot(x)
-		if err != nil {
-			return 0, err
-		}
-		for _, c := range changes(now, source, within, false) {
-			n++
-			if c.to.mode == 0 {
-				err = g.removeFile(c.path)
-			} else {
-				err = g.writeFile(c.path, c.to)
-			}
-			if err != nil {
-				return n, err
-			}
-		}
+	if err := g.matchAll(source, x, t.within); err != nil {
+		return 0, err
 	}
-	if !staged {
-		return n, nil
-	}
-	for _, c := range changes(indexSnapshot(x), source, within, false) {
-		if c.to.mode == 0 {
-			unstage(x, c.path)
-		} else if err := g.setEntry(x, c.path, c.to); err != nil {
+	if t.work {
+		if n, err = g.takeWork(x, source, t); err != nil {
 			return n, err
 		}
 	}
-	return n, g.store.SetIndex(x)
+	if !t.staged {
+		return n, nil
+	}
+	err = g.takeStaged(x, source, t)
+	return n, errors.Join(err, g.saveIndex(x))
+}
+
+// chooseStage makes the side that was asked for what is taken of files that are not merged.
+func (g *call) chooseStage(x *index.Index, source snapshot, t taking) error {
+	for name, stages := range unmerged(x) {
+		side := stages[stageOurs]
+		if t.theirs {
+			side = stages[stageTheirs]
+		}
+		switch {
+		case !inScopes(t.within, name):
+		case !t.ours && !t.theirs:
+			return g.failure("path '%s' is unmerged", name)
+		case side.none():
+			return g.failure("path '%s' does not have %s version", name, map[bool]string{true: "their", false: "our"}[t.theirs])
+		default:
+			source[name] = side
+		}
+	}
+	return nil
+}
+
+// takeWork brings files into the work tree.
+func (g *call) takeWork(x *index.Index, source snapshot, t taking) (n int, err error) {
+	now, err := g.workSnapshot(x)
+	if err != nil {
+		return 0, err
+	}
+	list := changes(now, source, t.within, false)
+	for _, c := range list {
+		if !validPath(c.path) {
+			return 0, g.failure("invalid path '%s'", c.path)
+		}
+	}
+	if t.exact {
+		for _, c := range list {
+			if c.to.none() {
+				n++
+				if err := g.removeFile(c.path); err != nil {
+					return n, err
+				}
+			}
+		}
+	}
+	for _, c := range list {
+		if c.to.none() {
+			continue
+		}
+		n++
+		if err := g.writeFile(c.path, c.to); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// takeStaged brings files into the index.
+func (g *call) takeStaged(x *index.Index, source snapshot, t taking) error {
+	for name := range unmerged(x) {
+		if inScopes(t.within, name) && (t.exact || !source[name].none()) {
+			unstage(x, name)
+		}
+	}
+	for _, c := range changes(indexSnapshot(x), source, t.within, false) {
+		switch {
+		case !c.to.none() && t.work: // which has it now
+			if err := g.setEntry(x, c.path, c.to, nil); err != nil {
+				return err
+			}
+		case !c.to.none():
+			putEntry(x, c.path, c.to)
+		case t.exact:
+			unstage(x, c.path)
+		}
+	}
+	return nil
 }
 
 // matchAll refuses a scope that no file is in.
@@ -148,125 +264,6 @@ func (g *call) matchAll(source snapshot, x *index.Index, within []scope) error {
 		if !found && s.path != "" {
 			return g.failure("pathspec '%s' did not match any file(s) known to git", s.name)
 		}
-	}
-	return nil
-}
-
-// writeFile puts a file into the work tree.
-func (g *call) writeFile(name string, e entry) error {
-	if e.mode == filemode.Submodule {
-		return g.FS.MkdirAll(g.ctx, path.Join(g.root, name), 0o777)
-	}
-	data, err := g.blob(e.hash)
-	if err != nil {
-		return err
-	}
-	full := path.Join(g.root, name)
-	if err := g.clear(name); err != nil {
-		return err
-	}
-	if e.mode == filemode.Symlink {
-		return g.FS.Symlink(g.ctx, string(data), full)
-	}
-	mode := uint32(0o666)
-	if e.mode == filemode.Executable {
-		mode = 0o777
-	}
-	return g.FS.WriteFile(g.ctx, full, data, mode)
-}
-
-// clear makes room for a file: nothing is there afterwards, and its directory is.
-func (g *call) clear(name string) error {
-	full := path.Join(g.root, name)
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if a, err := g.FS.Lstat(g.ctx, path.Join(g.root, dir)); err == nil && !(info{attr: a}).IsDir() {
-			if err := g.FS.Remove(g.ctx, path.Join(g.root, dir)); err != nil {
-				return err
-			}
-		}
-	}
-	if err := g.FS.MkdirAll(g.ctx, path.Dir(full), 0o777); err != nil {
-		return err
-	}
-	if err := g.FS.Remove(g.ctx, full); err != nil && !notThere(err) {
-		return err
-	}
-	return nil
-}
-
-// goTo makes the index and the work tree of one commit those of another. Changes of the user's are kept, and refused where
-// they are in the way, unless force throws them away.
-func (g *call) goTo(from, to plumbing.Hash, force bool, what string) error {
-	old, err := g.commitSnapshot(from)
-	if err != nil {
-		return err
-	}
-	target, err := g.commitSnapshot(to)
-	if err != nil {
-		return err
-	}
-	x, err := g.readIndex()
-	if err != nil {
-		return err
-	}
-	staged := indexSnapshot(x)
-	if force {
-		old = staged
-	}
-	list := changes(old, target, nil, false)
-	if force {
-		now, err := g.workSnapshot(x)
-		if err != nil {
-			return err
-		}
-		list = append(list, changes(now, target, nil, false)...)
-	} else if err := g.inTheWay(list, staged, what); err != nil {
-		return err
-	}
-	for _, c := range list {
-		if c.to.mode == 0 {
-			unstage(x, c.path)
-			err = g.removeFile(c.path)
-		} else if err = g.writeFile(c.path, c.to); err == nil {
-			err = g.setEntry(x, c.path, c.to)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return g.store.SetIndex(x)
-}
-
-// inTheWay refuses changes to files that the user has changed.
-func (g *call) inTheWay(list []change, staged snapshot, what string) error {
-	var local, fresh []string
-	for _, c := range list {
-		now, err := g.workEntry(c.path)
-		missing := notThere(err)
-		if err != nil && !missing {
-			return err
-		}
-		in, tracked := staged[c.path]
-		switch {
-		case tracked && in.hash == c.to.hash && (missing || now.hash == c.to.hash):
-		case tracked && (in.hash != c.from.hash || !missing && now.hash != in.hash):
-			local = append(local, c.path)
-		case !tracked && !missing && now.hash != c.to.hash:
-			fresh = append(fresh, c.path)
-		}
-	}
-	then := map[string]string{"checkout": "switch branches", "merge": "merge"}[what]
-	if len(local) > 0 {
-		g.tell("error: Your local changes to the following files would be overwritten by %s:\n\t%s\n"+
-			"Please commit your changes or stash them before you %s.\n", what, strings.Join(local, "\n\t"), then)
-	}
-	if len(fresh) > 0 {
-		g.tell("error: The following untracked working tree files would be overwritten by %s:\n\t%s\n"+
-			"Please move or remove them before you %s.\n", what, strings.Join(fresh, "\n\t"), then)
-	}
-	if len(local)+len(fresh) > 0 {
-		g.tell("Aborting\n")
-		return tool.Exit(1)
 	}
 	return nil
 }

@@ -1,13 +1,18 @@
 package git
 
 import (
+	"cmp"
+	"errors"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/carrelfs/carrel/execd/shell/command/datetime"
@@ -16,23 +21,7 @@ import (
 
 // signature is who does something and when, from the environment and the configuration; role is AUTHOR or COMMITTER.
 func (g *call) signature(role string) (object.Signature, error) {
-	s := object.Signature{When: g.Now().In(g.Zone(g.ctx))}
-	pick := func(names ...string) string {
-		for _, name := range names {
-			value := ""
-			if strings.Contains(name, ".") {
-				value = g.setting(name)
-			} else {
-				value, _ = g.Getenv(name)
-			}
-			if value != "" {
-				return value
-			}
-		}
-		return ""
-	}
-	s.Name = pick("GIT_"+role+"_NAME", strings.ToLower(role)+".name", "user.name")
-	s.Email = pick("GIT_"+role+"_EMAIL", strings.ToLower(role)+".email", "user.email", "EMAIL")
+	s := g.known(role)
 	if s.Email == "" || s.Name == "" {
 		word := strings.ToUpper(role[:1]) + strings.ToLower(role[1:])
 		g.tell("%s identity unknown\n\n*** Please tell me who you are.\n\nRun\n\n"+
@@ -47,6 +36,52 @@ func (g *call) signature(role string) (object.Signature, error) {
 		}
 	}
 	return s, nil
+}
+
+// known is what is known of who does something, now.
+func (g *call) known(role string) object.Signature {
+	pick := func(names ...string) string {
+		for _, name := range names {
+			value := ""
+			if strings.Contains(name, ".") {
+				value = g.setting(name)
+			} else {
+				value, _ = g.Getenv(name)
+			}
+			if value != "" {
+				return withoutCrud(value)
+			}
+		}
+		return ""
+	}
+	return object.Signature{
+		Name:  pick("GIT_"+role+"_NAME", strings.ToLower(role)+".name", "user.name"),
+		Email: pick("GIT_"+role+"_EMAIL", strings.ToLower(role)+".email", "user.email", "EMAIL"),
+		When:  g.Now().In(g.Zone(g.ctx)),
+	}
+}
+
+// identity is signature for a log, which does with less.
+func (g *call) identity(role string) object.Signature {
+	s := g.known(role)
+	if text, _ := g.Getenv("GIT_" + role + "_DATE"); text != "" {
+		if when, err := g.date(text); err == nil {
+			s.When = when
+		}
+	}
+	s.Name, s.Email = cmp.Or(s.Name, "unknown"), cmp.Or(s.Email, "unknown")
+	return s
+}
+
+// withoutCrud takes out of a name what would end it in an object.
+func withoutCrud(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '<' || r == '>' || r == 0 {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.TrimFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune(".,:;\\\"'", r) })
 }
 
 // stamped is git's own form of a time.
@@ -72,14 +107,12 @@ func (g *call) date(text string) (time.Time, error) {
 	return datetime.Parse(text, g.Now().In(g.Zone(g.ctx)))
 }
 
+var commitOptions = []string{"m:=message", "F:=file", "a=all", "q=quiet", "amend", "allow-empty", "allow-empty-message", "no-edit",
+	"author:", "date:", "n=no-verify", "s=signoff", "no-gpg-sign", "o=only", "i=include"}
+
 // commit is git commit.
 func (g *call) commit(args []string) error {
-	f, err := g.flags(args, "m:=message", "F:=file", "a=all", "q=quiet", "amend", "allow-empty", "allow-empty-message", "no-edit",
-		"author:", "date:", "n=no-verify", "s=signoff", "no-gpg-sign", "v=verbose")
-	if err != nil {
-		return err
-	}
-	x, err := g.readIndex()
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -87,23 +120,57 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.has("a") || len(within) > 0 {
-		if err := g.stageAll(x, within, nil, false); err != nil {
-			return err
-		}
+	x, err := g.lockedIndex()
+	if err != nil {
+		return err
 	}
 	branch, head, err := g.head()
 	if err != nil {
 		return err
 	}
+	merging, err := g.mergeHeads()
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.has("a") && len(within) > 0:
+		return g.fatal("paths '%s ...' with -a does not make sense", within[0].name)
+	case len(merging) > 0 && len(within) > 0 && !f.has("i"):
+		return g.fatal("cannot do a partial commit during a merge.")
+	case len(merging) > 0 && f.has("amend"):
+		return g.fatal("You are in the middle of a merge -- cannot amend.")
+	}
+	staged := x // what is committed: all, or the files that were named alone
+	if len(within) > 0 && !f.has("i") {
+		if staged, err = g.onlyIndex(x, head, within); err != nil {
+			return err
+		}
+	}
+	if f.has("a") || len(within) > 0 {
+		if err := g.matchAll(nil, x, within); err != nil {
+			return err
+		}
+		if err := g.stageAll(x, within, nil, false); err != nil {
+			return err
+		}
+		if staged != x {
+			if err := g.stageAll(staged, within, nil, false); err != nil {
+				return err
+			}
+		}
+	}
+	if names := slices.Sorted(maps.Keys(unmerged(staged))); len(names) > 0 {
+		for _, name := range names {
+			_ = g.print("U\t%s\n", quotePath(name))
+		}
+		_ = g.Out.Flush()
+		return g.notMerged("Committing")
+	}
 	c := &object.Commit{}
-	if err := g.beginCommit(c, head, f); err != nil {
+	if err := g.beginCommit(c, head, merging, f); err != nil {
 		return err
 	}
-	if c.TreeHash, err = g.writeTree(x); err != nil {
-		return err
-	}
-	if err := g.store.SetIndex(x); err != nil {
+	if c.TreeHash, err = g.writeTree(staged); err != nil {
 		return err
 	}
 	before := plumbing.ZeroHash
@@ -114,7 +181,10 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
-	list := changes(old, indexSnapshot(x), nil, true)
+	list, err := g.diffed(old, indexSnapshot(staged), nil)
+	if err != nil {
+		return err
+	}
 	if len(list) == 0 && !f.has("allow-empty") && !f.has("amend") && len(c.ParentHashes) < 2 {
 		return g.nothing()
 	}
@@ -126,13 +196,51 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.setHead(h); err != nil {
+	if err := g.moveHead(head, h, whyCommit(c, head, f)); err != nil {
 		return err
 	}
-	if f.has("q") {
-		return nil
+	if err := errors.Join(g.saveIndex(x), g.endMerge()); err != nil || f.has("q") {
+		return err
+	}
+	if len(c.ParentHashes) > 1 {
+		return g.print("[%s %s] %s\n", cmp.Or(branch, "detached HEAD"), g.short(h), subject(c.Message))
 	}
 	return g.committed(branch, h, c, list, f)
+}
+
+// whyCommit is what the log of HEAD says of a commit.
+func whyCommit(c *object.Commit, head plumbing.Hash, f *flags) string {
+	kind := "commit"
+	switch {
+	case f.has("amend"):
+		kind = "commit (amend)"
+	case head.IsZero():
+		kind = "commit (initial)"
+	case len(c.ParentHashes) > 1:
+		kind = "commit (merge)"
+	}
+	return kind + ": " + subject(c.Message)
+}
+
+// onlyIndex is the index of a commit of some files alone: that of HEAD, with those files as the index knows them.
+func (g *call) onlyIndex(x *index.Index, head plumbing.Hash, within []scope) (*index.Index, error) {
+	old, err := g.commitSnapshot(head)
+	if err != nil {
+		return nil, err
+	}
+	only := &index.Index{Version: 2}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if !inScopes(within, name) {
+			only.Entries = append(only.Entries, &index.Entry{Name: name, Mode: old[name].mode, Hash: old[name].hash})
+		}
+	}
+	for _, e := range x.Entries {
+		if inScopes(within, e.Name) && e.Stage == 0 {
+			same := *e
+			*addEntry(only, e.Name) = same
+		}
+	}
+	return only, nil
 }
 
 // nothing says that there is nothing to commit.
@@ -148,7 +256,7 @@ func (g *call) nothing() error {
 }
 
 // beginCommit fills in who, when, why and on what.
-func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, f *flags) (err error) {
+func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, merging []plumbing.Hash, f *flags) (err error) {
 	if c.Author, err = g.signature("AUTHOR"); err != nil {
 		return err
 	}
@@ -165,7 +273,7 @@ func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, f *flags) (err 
 		}
 		c.ParentHashes, c.Author, c.Message = old.ParentHashes, old.Author, old.Message
 	case !head.IsZero():
-		c.ParentHashes = []plumbing.Hash{head}
+		c.ParentHashes = append([]plumbing.Hash{head}, merging...)
 	}
 	if err := g.authored(c, f); err != nil {
 		return err
@@ -203,6 +311,12 @@ func (g *call) message(c *object.Commit, f *flags) error {
 		c.Message = text
 	case f.has("amend"):
 		return nil
+	case len(c.ParentHashes) > 1:
+		text, err := g.readNote("MERGE_MSG")
+		if err != nil {
+			return err
+		}
+		c.Message = withoutComments(text)
 	default:
 		return g.failure("there is no editor: give the message with -m or -F")
 	}
@@ -211,6 +325,17 @@ func (g *call) message(c *object.Commit, f *flags) error {
 	}
 	c.Message = cleanMessage(c.Message)
 	return nil
+}
+
+// withoutComments takes the lines out of a message that git wrote for whoever edits it.
+func withoutComments(text string) string {
+	var kept []string
+	for _, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "#") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 func (g *call) readMessage(name string) (string, error) {

@@ -3,7 +3,7 @@ package git
 import (
 	"bytes"
 	"path"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
@@ -11,51 +11,115 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-// configure is git config. A file that it writes loses its comments.
+var configOptions = []string{"global", "local", "l=list", "get", "get-all", "unset", "unset-all", "add", "replace-all", "remove-section", "bool"}
+
+// configure is git config.
 func (g *call) configure(args []string) error {
-	f, err := g.flags(args, "global", "local", "l=list", "get", "unset", "add")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
-	file := ""
-	if f.has("global") {
-		home, _ := g.Getenv("HOME")
-		file = path.Join("/", home, ".gitconfig")
-	} else {
-		file = path.Join(g.root, ".git/config")
+	file := g.userConfig()
+	if here, err := g.FS.RealPath(g.ctx, "."); !f.has("global") && (err != nil || g.around(here) || f.has("local")) {
+		if err := g.open(); err != nil {
+			return err
+		}
+		file = path.Join(g.dir, "config")
+	} else if !f.has("global") {
+		if err := g.outside(); err != nil {
+			return err
+		}
+		if len(f.args) > 1 || f.has("unset") || f.has("unset-all") || f.has("remove-section") {
+			return g.fatal("not in a git directory")
+		}
 	}
 	switch {
 	case f.has("l"):
 		return g.listConfig(f, file)
 	case len(f.args) == 0:
 		return g.failure("no action specified")
+	case f.has("remove-section"):
+		section, sub, _ := strings.Cut(f.args[0], ".")
+		return g.editConfig(file, func(c *configText) error {
+			if !c.removeSection(strings.ToLower(section), sub) {
+				return g.fatal("no such section: %s", f.args[0])
+			}
+			return nil
+		})
 	}
 	section, sub, key := splitName(f.args[0])
-	if key == "" {
+	if key == "" || section == "" {
 		return g.failure("key does not contain a section: %s", f.args[0])
 	}
-	if len(f.args) == 1 && !f.has("unset") {
-		return g.getConfig(f, file)
+	if !configKey.MatchString(key) || !configSection.MatchString(section) || strings.Contains(sub, "\n") {
+		return g.failure("invalid key: %s", f.args[0])
 	}
-	c, err := g.fileConfig(file)
+	if unset := f.has("unset") || f.has("unset-all"); unset || len(f.args) > 1 {
+		return g.editConfig(file, func(c *configText) error {
+			at := c.find(section, sub, key)
+			switch {
+			case unset && len(at) == 0:
+				return tool.Exit(5)
+			case len(at) > 1 && !f.has("unset-all") && !f.has("replace-all") && !f.has("add"):
+				g.tell("warning: %s has multiple values\n", f.args[0])
+				if !unset {
+					g.tell("error: cannot overwrite multiple values with a single value\n"+
+						"       Use a regexp, --add or --replace-all to change %s.\n", f.args[0])
+				}
+				return tool.Exit(5)
+			case unset:
+				c.unset(at)
+			default:
+				if f.has("replace-all") && len(at) > 1 {
+					c.unset(at[1:])
+				}
+				c.set(section, sub, f.args[0], f.args[1], f.has("add"))
+			}
+			return nil
+		})
+	}
+	return g.getConfig(f, file)
+}
+
+var (
+	configKey     = regexp.MustCompile(`^[a-z][-a-z0-9]*$`)
+	configSection = regexp.MustCompile(`^[-a-z0-9]+$`)
+)
+
+// editConfig changes a file of the configuration, and what is known of it when it is the repository's.
+func (g *call) editConfig(file string, edit func(c *configText) error) error {
+	l, err := g.lock(file)
 	if err != nil {
 		return err
 	}
-	if f.has("unset") {
-		if !unsetOption(c, section, sub, key) {
-			return tool.Exit(5)
-		}
-	} else if f.has("add") {
-		c.AddOption(section, sub, key, f.args[1])
-	} else {
-		c.SetOption(section, sub, key, f.args[1])
+	b, err := g.FS.ReadFile(g.ctx, file, maxConfig)
+	if notThere(err) {
+		err = nil
 	}
-	var b bytes.Buffer
-	if err := config.NewEncoder(&b).Encode(c); err != nil {
+	c := parseConfigText(string(b))
+	if err == nil {
+		err = edit(c)
+	}
+	if err != nil {
+		l.release()
 		return err
 	}
-	_, err = g.FS.ReplaceFile(g.ctx, file, &b, 0o666)
+	if err := l.commit([]byte(c.String())); err != nil || g.repo == nil || g.dir == "" {
+		return err
+	}
+	g.config, err = g.readConfig(path.Join(g.dir, "config"))
 	return err
+}
+
+// setConfig sets variables of the repository, by turns a name and a value.
+func (g *call) setConfig(pairs ...string) error {
+	return g.editConfig(path.Join(g.dir, "config"), func(c *configText) error {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			section, sub, _ := splitName(pairs[i])
+			c.set(section, sub, pairs[i], pairs[i+1], false)
+		}
+		return nil
+	})
 }
 
 // fileConfig reads one file alone.
@@ -72,7 +136,6 @@ func (g *call) fileConfig(file string) (*config.Config, error) {
 }
 
 func (g *call) getConfig(f *flags, file string) error {
-	value := ""
 	if f.has("global") || f.has("local") {
 		c, err := g.fileConfig(file)
 		if err != nil {
@@ -80,10 +143,20 @@ func (g *call) getConfig(f *flags, file string) error {
 		}
 		g.repo, g.overrides = &repo{config: c}, nil
 	}
-	if value = g.setting(f.args[0]); value == "" {
+	values := g.settings(normalName(f.args[0]))
+	if len(values) == 0 {
 		return tool.Exit(1)
 	}
-	return g.print("%s\n", value)
+	if !f.has("get-all") {
+		values = values[len(values)-1:]
+	}
+	for _, v := range values {
+		if f.has("bool") {
+			v = map[bool]string{true: "true", false: "false"}[yes(v)]
+		}
+		_ = g.print("%s\n", v)
+	}
+	return nil
 }
 
 func (g *call) listConfig(f *flags, file string) error {
@@ -111,21 +184,4 @@ func (g *call) listConfig(f *flags, file string) error {
 		_ = g.print("%s=%s\n", o.name, o.value)
 	}
 	return nil
-}
-
-func unsetOption(c *config.Config, section, sub, key string) bool {
-	if !c.HasSection(section) {
-		return false
-	}
-	s := c.Section(section)
-	options := &s.Options
-	if sub != "" {
-		options = &s.Subsection(sub).Options
-	}
-	before := len(*options)
-	*options = slices.DeleteFunc(*options, func(o *config.Option) bool { return o.IsKey(key) })
-	if len(s.Options) == 0 && len(s.Subsections) == 0 {
-		c.RemoveSection(section)
-	}
-	return len(*options) < before
 }

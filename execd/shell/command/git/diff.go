@@ -3,6 +3,8 @@ package git
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,9 +49,11 @@ func (g *call) shapeOf(f *flags, usual ...string) (shape, error) {
 	return s, nil
 }
 
+var diffOptions = append([]string{"cached=staged", "U:=unified", "exit-code", "quiet", "no-color", "no-renames", "no-ext-diff"}, shapes...)
+
 // diff is git diff.
 func (g *call) diff(args []string) error {
-	f, err := g.flags(args, append(shapes, "cached=staged", "U:=unified", "exit-code", "quiet", "no-color", "no-renames", "M?=find-renames", "no-ext-diff")...)
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -65,14 +69,51 @@ func (g *call) diff(args []string) error {
 	if err != nil {
 		return err
 	}
-	list := changes(from, to, within, !f.has("no-renames"))
-	if len(list) > 0 && (f.has("exit-code") || f.has("quiet")) {
+	list := changes(from, to, within, false)
+	if !f.has("no-renames") {
+		if list, err = g.diffed(from, to, within); err != nil {
+			return err
+		}
+	}
+	clashes, list, err := g.splitUnmerged(list, len(revs), within)
+	if err != nil {
+		return err
+	}
+	if len(list)+len(clashes) > 0 && (f.has("exit-code") || f.has("quiet")) {
 		g.Status = 1
 	}
 	if f.has("quiet") {
 		return nil
 	}
+	for _, name := range clashes {
+		switch {
+		case slices.Contains(s.kinds, "name-only"):
+			_ = g.print("%s\n%[1]s\n", quotePath(name)) // as what is not merged, and as what was changed
+		case slices.Contains(s.kinds, "name-status"):
+			_ = g.print("U\t%s\n", quotePath(name))
+		default:
+			_ = g.print("* Unmerged path %s\n", quotePath(name))
+		}
+	}
 	return g.printChanges(list, s)
+}
+
+// splitUnmerged takes files that are not merged out of a comparison with the index, which has none of them.
+func (g *call) splitUnmerged(list []change, revs int, within []scope) (names []string, rest []change, err error) {
+	if revs > 0 {
+		return nil, list, nil
+	}
+	x, err := g.readIndex()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := unmerged(x)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if inScopes(within, name) {
+			names = append(names, name)
+		}
+	}
+	return names, slices.DeleteFunc(list, func(c change) bool { return slices.Contains(names, c.path) }), nil
 }
 
 // revisionsAndPaths tells the operands apart that come before --: revisions, and from the first that is none, paths.
@@ -123,7 +164,13 @@ func rangeParts(text string) []string {
 func (g *call) diffSides(revs []string, cached bool) (from, to snapshot, err error) {
 	var names []string
 	for _, r := range revs {
-		names = append(names, rangeParts(r)...)
+		parts := rangeParts(r)
+		if len(parts) == 2 && strings.Contains(r, "...") {
+			if parts[0], err = g.forkPoint(parts); err != nil {
+				return nil, nil, err
+			}
+		}
+		names = append(names, parts...)
 	}
 	x, err := g.readIndex()
 	if err != nil {
@@ -159,6 +206,26 @@ func (g *call) diffSides(revs []string, cached bool) (from, to snapshot, err err
 	return indexSnapshot(x), to, err
 }
 
+// forkPoint is the commit that the sides of a...b have in common, which git compares b with.
+func (g *call) forkPoint(parts []string) (string, error) {
+	a, err := g.commitOf(parts[0])
+	if err != nil {
+		return "", err
+	}
+	b, err := g.commitOf(parts[1])
+	if err != nil {
+		return "", err
+	}
+	p, err := g.paint(a.Hash, b.Hash)
+	if err != nil {
+		return "", err
+	}
+	if len(p.bases) == 0 {
+		return "", g.fatal("%s...%s: no merge base", parts[0], parts[1])
+	}
+	return p.bases[0].Hash.String(), nil
+}
+
 // printChanges prints changes in the forms of a shape.
 func (g *call) printChanges(list []change, s shape) error {
 	forms := map[string]func([]change) error{
@@ -180,7 +247,7 @@ func (g *call) patches(list []change, s shape) error {
 		_ = g.print("\n")
 	}
 	for _, c := range list {
-		if err := g.patch(c, s.context); err != nil {
+		if err := g.Aside(func() error { return g.patch(c, s.context) }); err != nil {
 			return err
 		}
 	}
@@ -193,7 +260,7 @@ func (g *call) names(list []change, status bool) error {
 		case !status:
 			_ = g.print("%s\n", quotePath(c.path))
 		case c.old != "":
-			_ = g.print("R100\t%s\t%s\n", quotePath(c.old), quotePath(c.path))
+			_ = g.print("R%03d\t%s\t%s\n", c.score, quotePath(c.old), quotePath(c.path))
 		default:
 			_ = g.print("%c\t%s\n", c.letter(), quotePath(c.path))
 		}
@@ -246,7 +313,7 @@ func (g *call) patch(c change, context int) error {
 		mode = fmt.Sprintf(" %06o", uint32(c.from.mode))
 	}
 	if c.old != "" {
-		_ = g.print("similarity index 100%%\nrename from %s\nrename to %s\n", quotePath(c.old), quotePath(c.path))
+		_ = g.print("similarity index %d%%\nrename from %s\nrename to %s\n", c.score, quotePath(c.old), quotePath(c.path))
 	}
 	if c.from.hash == c.to.hash {
 		return nil
@@ -256,7 +323,7 @@ func (g *call) patch(c change, context int) error {
 	if err != nil {
 		return err
 	}
-	if compare.Binary(a) || compare.Binary(b) {
+	if isBinary(a) || isBinary(b) {
 		return g.print("Binary files %s and %s differ\n", from, to)
 	}
 	t, err := compare.NewTexts(g.ctx, g.Call, a, b)
@@ -311,14 +378,17 @@ func (g *call) statOf(c change) (s stats, err error) {
 	if err != nil {
 		return s, err
 	}
-	if compare.Binary(a) || compare.Binary(b) {
+	if isBinary(a) || isBinary(b) {
 		return stats{binary: true, before: len(a), after: len(b)}, nil
 	}
-	t, err := compare.NewTexts(g.ctx, g.Call, a, b)
-	if err != nil {
-		return s, err
-	}
-	return stats{inserted: t.Inserted, deleted: t.Deleted}, nil
+	err = g.Aside(func() error {
+		t, err := compare.NewTexts(g.ctx, g.Call, a, b)
+		if err == nil {
+			s = stats{inserted: t.Inserted, deleted: t.Deleted}
+		}
+		return err
+	})
+	return s, err
 }
 
 // statWidth is how wide --stat may be where there is no terminal.
@@ -482,7 +552,10 @@ func (g *call) summary(list []change) error {
 	for _, c := range list {
 		switch {
 		case c.old != "":
-			_ = g.print(" rename %s (100%%)\n", statName(c))
+			_ = g.print(" rename %s (%d%%)\n", statName(c), c.score)
+			if c.from.mode != c.to.mode {
+				_ = g.print(" mode change %06o => %06o\n", uint32(c.from.mode), uint32(c.to.mode))
+			}
 		case c.from.mode == 0:
 			_ = g.print(" create mode %06o %s\n", uint32(c.to.mode), quotePath(c.path))
 		case c.to.mode == 0:
@@ -508,5 +581,5 @@ func (g *call) commitChanges(c *object.Commit, within []scope) ([]change, error)
 	if err != nil {
 		return nil, err
 	}
-	return changes(old, now, within, true), nil
+	return g.diffed(old, now, within)
 }

@@ -23,6 +23,8 @@ type disk struct {
 	fs   treepath.FS
 	root string
 	rand *rand.Rand
+
+	repository bool // the directory is a repository's: locks in it are nobody's business
 }
 
 var (
@@ -80,6 +82,9 @@ func (d *disk) Create(name string) (billy.File, error) {
 func (d *disk) Open(name string) (billy.File, error) { return d.OpenFile(name, 0, 0) }
 
 func (d *disk) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
+	if err := d.readable(name); err != nil {
+		return nil, err
+	}
 	if flag&flagCreate != 0 {
 		if err := d.MkdirAll(path.Dir(name), 0o777); err != nil {
 			return nil, err
@@ -90,6 +95,18 @@ func (d *disk) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, er
 		return nil, failed("open", name, err)
 	}
 	return diskFile{f, name}, nil
+}
+
+// readable refuses what go-git would read of a repository without a bound: a reference is a line.
+func (d *disk) readable(name string) error {
+	name = path.Join("/", name)
+	if !d.repository || strings.HasPrefix(name, "/objects/") || name == "/index" || name == "/packed-refs" || name == "/shallow" {
+		return nil
+	}
+	if a, err := d.fs.Stat(d.ctx, d.abs(name)); err == nil && a.Size > maxConfig {
+		return failed("open", name, vfs.ErrTooBig)
+	}
+	return nil
 }
 
 func (d *disk) Stat(name string) (fs.FileInfo, error) {
@@ -132,6 +149,9 @@ func (d *disk) ReadDir(name string) ([]fs.FileInfo, error) {
 	}
 	list := make([]fs.FileInfo, 0, len(entries))
 	for _, e := range entries {
+		if d.repository && strings.HasSuffix(e.Name, lockSuffix) {
+			continue // it would be taken for a reference
+		}
 		if a, err := d.fs.Lstat(d.ctx, path.Join(d.abs(name), e.Name)); err == nil { // gone meanwhile
 			list = append(list, info{e.Name, a})
 		}

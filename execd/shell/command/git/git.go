@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
 	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
@@ -18,9 +20,10 @@ const version = "2.39.5"
 // statusFatal is the exit status of what git calls fatal.
 const statusFatal = 128
 
-// Table returns git and, by the old names with a dash, what it can do: git-add and its like.
-func Table() command.Table {
-	t := command.Table{"git": tool.Command(git)}
+// Table returns git and, by the old names with a dash, what it can do: git-add and its like. Through remotes it reaches
+// repositories outside of the workspace; nil is for none.
+func Table(remotes transport.Transport) command.Table {
+	t := command.Table{"git": tool.Command(git(remotes))}
 	for name := range verbs {
 		t["git-"+name] = func(ctx context.Context, p *command.Process) int {
 			whole := *p
@@ -32,19 +35,55 @@ func Table() command.Table {
 }
 
 // verb is one of git's commands. It gets the arguments behind its name.
-type verb func(g *call, args []string) error
+type verb struct {
+	run     func(g *call, args []string) error
+	options []string // see parseFlags
+	needs   need
+}
+
+// need is what a verb cannot do without.
+type need uint8
+
+const (
+	needWork       need = iota // a work tree
+	needRepository             // a repository, which may be bare
+	needNothing
+)
 
 // verbs are set by init, since some run others.
 var verbs map[string]verb
 
 func init() {
 	verbs = map[string]verb{
-		"add": (*call).add, "branch": (*call).branch, "checkout": (*call).checkout, "commit": (*call).commit,
-		"config": (*call).configure, "diff": (*call).diff, "init": (*call).init, "log": (*call).log,
-		"ls-files": (*call).listFiles, "merge": (*call).merge, "mv": (*call).mv, "reset": (*call).reset,
-		"restore": (*call).restore, "rev-parse": (*call).revParse, "rm": (*call).rm, "show": (*call).show,
-		"status": (*call).status, "switch": (*call).switchBranch, "tag": (*call).tag,
-		"version": func(g *call, _ []string) error { return g.print("git version %s\n", version) },
+		"add":        {run: (*call).add, options: addOptions},
+		"branch":     {run: (*call).branch, options: branchOptions, needs: needRepository},
+		"checkout":   {run: (*call).checkout, options: checkoutOptions},
+		"clone":      {run: (*call).clone, options: cloneOptions, needs: needNothing},
+		"commit":     {run: (*call).commit, options: commitOptions},
+		"config":     {run: (*call).configure, options: configOptions, needs: needNothing},
+		"diff":       {run: (*call).diff, options: diffOptions},
+		"fetch":      {run: (*call).fetch, options: fetchOptions, needs: needRepository},
+		"init":       {run: (*call).init, options: initOptions, needs: needNothing},
+		"log":        {run: (*call).log, options: logOptions, needs: needRepository},
+		"ls-files":   {run: (*call).listFiles, options: listFilesOptions},
+		"ls-remote":  {run: (*call).listRemote, options: listRemoteOptions, needs: needNothing},
+		"merge":      {run: (*call).merge, options: mergeOptions},
+		"merge-base": {run: (*call).mergeBase, options: mergeBaseOptions, needs: needRepository},
+		"mv":         {run: (*call).mv, options: mvOptions},
+		"pull":       {run: (*call).pull, options: pullOptions},
+		"push":       {run: (*call).push, options: pushOptions, needs: needRepository},
+		"reflog":     {run: (*call).reflog, needs: needRepository},
+		"remote":     {run: (*call).remote, options: remoteOptions, needs: needRepository},
+		"reset":      {run: (*call).reset, options: resetOptions},
+		"restore":    {run: (*call).restore, options: restoreOptions},
+		"rev-parse":  {run: (*call).revParse, options: revParseOptions, needs: needRepository},
+		"rm":         {run: (*call).rm, options: rmOptions},
+		"show":       {run: (*call).show, options: listingOptions, needs: needRepository},
+		"stash":      {run: (*call).stash, options: stashOptions},
+		"status":     {run: (*call).status, options: statusOptions},
+		"switch":     {run: (*call).switchBranch, options: switchOptions},
+		"tag":        {run: (*call).tag, options: tagOptions, needs: needRepository},
+		"version":    {run: func(g *call, _ []string) error { return g.print("git version %s\n", version) }, needs: needNothing},
 	}
 }
 
@@ -52,39 +91,55 @@ func init() {
 type call struct {
 	*tool.Call
 	ctx       context.Context
+	remotes   transport.Transport // what the host lends; nil for none
 	verb      string
 	overrides []setting // of -c
+	index     *lockFile // the lock of the index, while this call has it
 	*repo               // nil before open
 }
 
-func git(ctx context.Context, c *tool.Call) error {
-	g := &call{Call: c, ctx: ctx}
-	args, err := g.globals(c.Args[1:])
+// git returns git with a host's way to other repositories.
+func git(remotes transport.Transport) tool.Body {
+	return func(ctx context.Context, c *tool.Call) error {
+		g := &call{Call: c, ctx: ctx, remotes: remotes}
+		defer func() { // after a panic too
+			g.index.release()
+			g.closePacks()
+		}()
+		err := g.main()
+		var exit tool.Exit
+		if err == nil || errors.As(err, &exit) || tool.Ends(ctx, err) {
+			return err
+		}
+		return g.fatal("%s", command.Reason(err))
+	}
+}
+
+func (g *call) main() error {
+	args, err := g.globals(g.Args[1:])
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		fmt.Fprintf(c.Stderr, "usage: git [-C <path>] [-c <name>=<value>] <command> [<args>]\ncommands: %s\n",
+		fmt.Fprintf(g.Stderr, "usage: git [-C <path>] [-c <name>=<value>] <command> [<args>]\ncommands: %s\n",
 			strings.Join(slices.Sorted(maps.Keys(verbs)), " "))
 		return tool.Exit(1)
 	}
-	run := verbs[args[0]]
-	if run == nil {
-		fmt.Fprintf(c.Stderr, "git: '%s' is not a git command. See 'git --help'.\n", args[0])
+	v, ok := verbs[args[0]]
+	if !ok {
+		fmt.Fprintf(g.Stderr, "git: '%s' is not a git command. See 'git --help'.\n", args[0])
 		return tool.Exit(1)
 	}
 	g.verb = args[0]
-	if g.verb != "init" && g.verb != "version" && (g.verb != "config" || !slices.Contains(args, "--global")) {
+	if v.needs != needNothing {
 		if err := g.open(); err != nil {
 			return err
 		}
 	}
-	err = run(g, args[1:])
-	var exit tool.Exit
-	if err == nil || errors.As(err, &exit) || tool.Ends(ctx, err) {
-		return err
+	if v.needs == needWork && g.root == "" {
+		return g.fatal("this operation must be run in a work tree")
 	}
-	return g.fatal("%s", command.Reason(err))
+	return v.run(g, args[1:])
 }
 
 // globals takes what stands before the command.
@@ -108,7 +163,7 @@ func (g *call) globals(args []string) ([]string, error) {
 			if !ok {
 				value = "true"
 			}
-			g.overrides = append(g.overrides, setting{strings.ToLower(name), value})
+			g.overrides = append(g.overrides, setting{normalName(name), value})
 			args = args[1:]
 		default:
 			fmt.Fprintf(g.Stderr, "unknown option: %s\n", args[0])
@@ -137,112 +192,4 @@ func (g *call) fatal(format string, args ...any) error {
 func (g *call) failure(format string, args ...any) error {
 	g.tell("error: "+format+"\n", args...)
 	return tool.Exit(1)
-}
-
-// unknown is an option that there is not.
-func (g *call) unknown(option string) error {
-	name := strings.TrimLeft(option, "-")
-	if strings.HasPrefix(option, "--") {
-		g.tell("error: unknown option `%s'\n", name)
-	} else {
-		g.tell("error: unknown switch `%s'\n", name[:min(1, len(name))])
-	}
-	return tool.Exit(129)
-}
-
-// flags are the options of one verb, by the form that they are handled as.
-type flags struct {
-	given  map[string][]string // values by option; "" for one without
-	args   []string
-	paths  []string // behind --
-	dashed bool     // there was a --
-}
-
-func (f *flags) has(name string) bool { return len(f.given[name]) > 0 }
-
-// value is the last one given.
-func (f *flags) value(name string) string {
-	if v := f.given[name]; len(v) > 0 {
-		return v[len(v)-1]
-	}
-	return ""
-}
-
-// flags parses arguments. spec has every option with its aliases: "m:=message" takes a value and is also --message,
-// "U?" takes one that is stuck to it or none.
-func (g *call) flags(args []string, spec ...string) (*flags, error) {
-	names, takes := map[string]string{}, map[string]byte{}
-	for _, s := range spec {
-		all := strings.Split(s, "=")
-		name := strings.TrimRight(all[0], ":?")
-		if kind := all[0][len(name):]; kind != "" {
-			takes[name] = kind[0]
-		}
-		for _, alias := range append(all[1:], name) {
-			names[alias] = name
-		}
-	}
-	f := &flags{given: map[string][]string{}}
-	for len(args) > 0 {
-		a := args[0]
-		args = args[1:]
-		switch {
-		case f.dashed:
-			f.paths = append(f.paths, a)
-		case a == "--":
-			f.dashed = true
-		case strings.HasPrefix(a, "--"):
-			text, value, stuck := strings.Cut(a[2:], "=")
-			name, ok := names[text]
-			if !ok {
-				return nil, g.unknown(a)
-			}
-			if takes[name] == ':' && !stuck {
-				if len(args) == 0 {
-					return nil, g.failure("option `%s' requires a value", text)
-				}
-				value, args = args[0], args[1:]
-			}
-			f.given[name] = append(f.given[name], value)
-		case len(a) > 1 && a[0] == '-':
-			var err error
-			if args, err = g.letters(f, a[1:], args, names, takes); err != nil {
-				return nil, err
-			}
-		default:
-			f.args = append(f.args, a)
-		}
-	}
-	return f, nil
-}
-
-// letters parses a word of short options.
-func (g *call) letters(f *flags, word string, args []string, names map[string]string, takes map[string]byte) ([]string, error) {
-	if _, ok := names["<n>"]; ok && strings.Trim(word, "0123456789") == "" {
-		f.given["n"] = append(f.given["n"], word)
-		return args, nil
-	}
-	for word != "" {
-		letter := word[:1]
-		word = word[1:]
-		name, ok := names[letter]
-		if !ok {
-			return nil, g.unknown("-" + letter)
-		}
-		value := ""
-		switch takes[name] {
-		case '?':
-			value, word = word, ""
-		case ':':
-			if value, word = word, ""; value == "" {
-				if len(args) == 0 {
-					g.tell("error: switch `%s' requires a value\n", letter)
-					return nil, tool.Exit(129)
-				}
-				value, args = args[0], args[1:]
-			}
-		}
-		f.given[name] = append(f.given[name], value)
-	}
-	return args, nil
 }

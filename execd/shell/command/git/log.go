@@ -21,15 +21,30 @@ type listing struct {
 	shape
 	format string // of --format, or a name of git's
 	abbrev bool
+	names  bool // with the references that lead to each
+	merges bool // with what a merge has changed for its first parent
 	date   string
 	within []scope
 }
+
+var logOptions = append([]string{"n:=max-count=<n>", "reverse", "all", "author:", "grep:", "i=regexp-ignore-case",
+	"E=extended-regexp", "F=fixed-strings", "no-merges", "merges",
+	"first-parent", "skip:", "since:=after", "until:=before"}, listingOptions...)
 
 var listingOptions = append([]string{"oneline", "format:=pretty", "abbrev-commit", "date:", "no-color", "U:=unified", "decorate?", "no-decorate"}, shapes...)
 
 func (g *call) listingOf(f *flags, usual ...string) (*listing, error) {
 	s, err := g.shapeOf(f, usual...)
 	l := &listing{shape: s, format: "medium", abbrev: f.has("abbrev-commit"), date: f.value("date")}
+	if f.has("decorate") && !f.has("no-decorate") {
+		switch how := f.value("decorate"); how {
+		case "", "short":
+			l.names = true
+		case "no", "auto":
+		default:
+			return l, g.fatal("--decorate=%s is not supported here", how)
+		}
+	}
 	if f.has("oneline") {
 		l.format, l.abbrev = "oneline", true
 	}
@@ -41,8 +56,7 @@ func (g *call) listingOf(f *flags, usual ...string) (*listing, error) {
 
 // log is git log.
 func (g *call) log(args []string) error {
-	f, err := g.flags(args, append([]string{"n:=max-count=<n>", "reverse", "all", "author:", "grep:", "i=regexp-ignore-case", "no-merges", "merges",
-		"first-parent", "skip:", "follow", "since:=after", "until:=before"}, listingOptions...)...)
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -54,7 +68,7 @@ func (g *call) log(args []string) error {
 	if err != nil {
 		return err
 	}
-	l.within = within
+	l.within, l.merges = within, f.has("first-parent")
 	list, err := g.history(revs, within, f)
 	if err != nil {
 		return err
@@ -84,6 +98,11 @@ func (g *call) history(revs []string, within []scope, f *flags) ([]*object.Commi
 		return nil, err
 	}
 	w := &walk{call: g, seen: map[plumbing.Hash]bool{}, hidden: map[plumbing.Hash]bool{}, first: f.has("first-parent")}
+	filter, err := g.logFilter(f, within)
+	if err != nil {
+		return nil, err
+	}
+	w.within = within
 	if err := w.hide(not); err != nil {
 		return nil, err
 	}
@@ -96,7 +115,7 @@ func (g *call) history(revs []string, within []scope, f *flags) ([]*object.Commi
 		if err != nil || c == nil {
 			return ordered(list, f), err
 		}
-		ok, err := g.wanted(c, within, f)
+		ok, err := filter.wanted(c)
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +147,8 @@ func (g *call) ends(revs []string, all bool) (from, not []plumbing.Hash, err err
 	for _, r := range revs {
 		parts := rangeParts(r)
 		switch {
+		case len(parts) == 2 && strings.Contains(r, "..."):
+			err = g.symmetric(parts, &from, &not)
 		case len(parts) == 2:
 			err = errors.Join(add(parts[0], &not), add(parts[1], &from))
 		case strings.HasPrefix(r, "^"):
@@ -163,36 +184,25 @@ func (g *call) ends(revs []string, all bool) (from, not []plumbing.Hash, err err
 	return from, not, nil
 }
 
-// wanted says whether a log shows a commit.
-func (g *call) wanted(c *object.Commit, within []scope, f *flags) (bool, error) {
-	fold := func(s string) string {
-		if f.has("i") {
-			return strings.ToLower(s)
+// symmetric adds the ends of a...b: what one of the two has alone.
+func (g *call) symmetric(parts []string, from, not *[]plumbing.Hash) error {
+	var ends [2]plumbing.Hash
+	for i, name := range parts {
+		c, err := g.commitOf(name)
+		if err != nil {
+			return err
 		}
-		return s
+		ends[i] = c.Hash
 	}
-	switch {
-	case f.has("author") && !strings.Contains(fold(c.Author.Name+" <"+c.Author.Email+">"), fold(f.value("author"))),
-		f.has("grep") && !strings.Contains(fold(c.Message), fold(f.value("grep"))),
-		f.has("no-merges") && len(c.ParentHashes) > 1, f.has("merges") && len(c.ParentHashes) < 2:
-		return false, nil
+	p, err := g.paint(ends[0], ends[1])
+	if err != nil {
+		return err
 	}
-	for name, after := range map[string]bool{"since": true, "until": false} {
-		if v := f.value(name); v != "" {
-			t, err := g.date(v)
-			if err != nil {
-				return false, g.fatal("invalid date: %s", v)
-			}
-			if c.Committer.When.Before(t) == after {
-				return false, nil
-			}
-		}
+	*from = append(*from, ends[:]...)
+	for _, c := range p.bases {
+		*not = append(*not, c.Hash)
 	}
-	if len(within) == 0 {
-		return true, nil
-	}
-	list, err := g.commitChanges(c, within)
-	return len(list) > 0, err
+	return nil
 }
 
 // walk goes through history, the newest commit first; those of one time in the order in which they were found.
@@ -202,6 +212,7 @@ type walk struct {
 	seen   map[plumbing.Hash]bool
 	hidden map[plumbing.Hash]bool
 	first  bool // only first parents
+	within []scope
 }
 
 func (w *walk) push(all ...plumbing.Hash) error {
@@ -237,6 +248,19 @@ func (w *walk) next() (*object.Commit, error) {
 	if w.first && len(parents) > 1 {
 		parents = parents[:1]
 	}
+	if len(w.within) > 0 && len(parents) > 1 {
+		// What a merge has as one of its parents has it, came from there.
+		for _, p := range parents {
+			same, err := w.sameAs(c, p, w.within)
+			if err != nil {
+				return nil, err
+			}
+			if same {
+				parents = []plumbing.Hash{p}
+				break
+			}
+		}
+	}
 	return c, w.push(parents...)
 }
 
@@ -261,7 +285,7 @@ func (w *walk) hide(all []plumbing.Hash) error {
 // logEntry prints a commit, and what it changed.
 func (g *call) logEntry(c *object.Commit, l *listing, follows bool) error {
 	g.describe(c, l, follows)
-	if len(l.kinds) == 0 || len(c.ParentHashes) > 1 {
+	if len(l.kinds) == 0 || len(c.ParentHashes) > 1 && !l.merges {
 		return nil
 	}
 	list, err := g.commitChanges(c, l.within)
@@ -285,6 +309,9 @@ func (g *call) describe(c *object.Commit, l *listing, follows bool) {
 	hash := c.Hash.String()
 	if l.abbrev {
 		hash = g.short(c.Hash)
+	}
+	if l.names {
+		hash += g.decoration(c.Hash, " (", ")")
 	}
 	format, terminated := l.format, true
 	if text, ok := strings.CutPrefix(format, "format:"); ok {
@@ -470,18 +497,22 @@ func (g *call) decoration(h plumbing.Hash, open, end string) string {
 	if head == h {
 		names = append(names, "HEAD")
 	}
-	refs, err := g.references("refs/")
+	refs, err := g.allReferences("refs/")
 	if err != nil {
 		return ""
 	}
 	var tags, others []string
-	for _, ref := range refs {
-		c, ok := g.peel(ref.Hash())
+	for _, ref := range slices.Backward(refs) { // as git has them
+		to, ok := g.follow(ref.Name())
+		if !ok {
+			continue
+		}
+		c, ok := g.peel(to)
 		switch name := ref.Name(); {
 		case !ok || c.Hash != h:
 		case name.IsTag():
 			tags = append(tags, "tag: "+name.Short())
-		case name.IsBranch() && name.Short() == branch:
+		case name.IsBranch() && name.Short() == branch && len(names) > 0:
 			names[0] = "HEAD -> " + branch
 		default:
 			others = append(others, name.Short())
@@ -495,7 +526,7 @@ func (g *call) decoration(h plumbing.Hash, open, end string) string {
 
 // show is git show.
 func (g *call) show(args []string) error {
-	f, err := g.flags(args, listingOptions...)
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -503,6 +534,7 @@ func (g *call) show(args []string) error {
 	if err != nil {
 		return err
 	}
+	l.merges = !slices.Contains(l.kinds, "p")
 	names := f.args
 	if len(names) == 0 {
 		names = []string{"HEAD"}
@@ -534,7 +566,7 @@ func (g *call) notShown(name string) error {
 
 // showObject prints an object of any kind.
 func (g *call) showObject(name string, h plumbing.Hash, l *listing, follows bool) error {
-	o, err := g.store.EncodedObject(plumbing.AnyObject, h)
+	o, err := g.object(plumbing.AnyObject, h)
 	if err != nil {
 		return g.fatal("bad object %s", name)
 	}

@@ -1,13 +1,12 @@
 package git
 
-import (
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-)
+import "github.com/go-git/go-git/v5/plumbing"
+
+var resetOptions = []string{"soft", "mixed", "hard", "q=quiet"}
 
 // reset is git reset.
 func (g *call) reset(args []string) error {
-	f, err := g.flags(args, "soft", "mixed", "hard", "q=quiet")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -20,7 +19,12 @@ func (g *call) reset(args []string) error {
 		name = revs[0]
 	}
 	if len(within) > 0 {
-		if _, err := g.take(name, within, true, false); err != nil {
+		for _, how := range []string{"soft", "hard"} {
+			if f.has(how) {
+				return g.fatal("Cannot do %s reset with paths.", how)
+			}
+		}
+		if _, err := g.take(taking{from: name, within: within, staged: true, exact: true}); err != nil {
 			return err
 		}
 		return g.unstagedAfter(f)
@@ -35,28 +39,40 @@ func (g *call) reset(args []string) error {
 	} else if len(revs) > 0 || !head.IsZero() {
 		return g.badRevision(name)
 	}
-	return g.resetTo(head, to, f)
+	if f.has("soft") {
+		x, err := g.readIndex()
+		if err != nil {
+			return err
+		}
+		if note, err := g.readNote("MERGE_HEAD"); err != nil || note != "" || len(unmerged(x)) > 0 {
+			return g.fatal("Cannot do a soft reset in the middle of a merge.")
+		}
+	}
+	return g.resetTo(head, to, name, f)
 }
 
-func (g *call) resetTo(head, to plumbing.Hash, f *flags) error {
+func (g *call) resetTo(head, to plumbing.Hash, name string, f *flags) error {
 	if f.has("hard") {
 		if err := g.goTo(head, to, true, ""); err != nil {
 			return err
 		}
 	} else if !f.has("soft") {
-		if _, err := g.takeAll(to); err != nil {
+		if err := g.takeAll(to); err != nil {
 			return err
 		}
 	}
 	if !head.IsZero() {
-		if err := g.setRef("ORIG_HEAD", head); err != nil {
+		if err := g.setRef(origHead, head, ""); err != nil {
 			return err
 		}
 	}
 	if !to.IsZero() {
-		if err := g.setHead(to); err != nil {
+		if err := g.moveHead(head, to, "reset: moving to "+name); err != nil {
 			return err
 		}
+	}
+	if err := g.endMerge(); err != nil {
+		return err
 	}
 	if c, err := g.commitAt(to); err == nil && f.has("hard") && !f.has("q") {
 		return g.print("HEAD is now at %s %s\n", g.short(to), subject(c.Message))
@@ -68,23 +84,26 @@ func (g *call) resetTo(head, to plumbing.Hash, f *flags) error {
 }
 
 // takeAll makes the index that of a commit.
-func (g *call) takeAll(to plumbing.Hash) (*index.Index, error) {
-	x, err := g.readIndex()
+func (g *call) takeAll(to plumbing.Hash) error {
+	x, err := g.lockedIndex()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	target, err := g.commitSnapshot(to)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	for name := range unmerged(x) {
+		unstage(x, name)
 	}
 	for _, c := range changes(indexSnapshot(x), target, nil, false) {
-		if c.to.mode == 0 {
+		if c.to.none() {
 			unstage(x, c.path)
-		} else if err := g.setEntry(x, c.path, c.to); err != nil {
-			return nil, err
+		} else {
+			putEntry(x, c.path, c.to)
 		}
 	}
-	return x, g.store.SetIndex(x)
+	return g.saveIndex(x)
 }
 
 // unstagedAfter lists what the work tree has that the index has not.

@@ -1,127 +1,27 @@
 package git
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-// stage puts a file of the work tree into the index.
-func (g *call) stage(x *index.Index, name string) error {
-	data, mode, err := g.workFile(name)
-	if err != nil {
-		return err
-	}
-	h, err := g.putBlob(data)
-	if err != nil {
-		return err
-	}
-	return g.setEntry(x, name, entry{mode: mode, hash: h})
-}
-
-// setEntry makes an entry of the index say what the work tree has.
-func (g *call) setEntry(x *index.Index, name string, e entry) error {
-	i, ok := findEntry(x, name)
-	if !ok {
-		// A file takes the place of a directory, and the other way round.
-		x.Entries = slices.DeleteFunc(x.Entries, func(o *index.Entry) bool {
-			return strings.HasPrefix(o.Name, name+"/") || strings.HasPrefix(name, o.Name+"/")
-		})
-		i, _ = findEntry(x, name)
-		x.Entries = slices.Insert(x.Entries, i, &index.Entry{Name: name})
-	}
-	to := x.Entries[i]
-	to.Mode, to.Hash, to.Stage, to.Size = e.mode, e.hash, 0, 0
-	if a, err := g.FS.Lstat(g.ctx, path.Join(g.root, name)); err == nil && a.Type != vfs.TypeDir {
-		to.Size, to.ModifiedAt, to.CreatedAt = uint32(a.Size), a.Mtime.Go(), a.Ctime.Go()
-		to.UID, to.GID, to.Inode = a.UID, a.GID, uint32(a.Ino)
-	}
-	return nil
-}
-
-func findEntry(x *index.Index, name string) (int, bool) {
-	return slices.BinarySearchFunc(x.Entries, name, func(e *index.Entry, name string) int { return strings.Compare(e.Name, name) })
-}
-
-func unstage(x *index.Index, name string) {
-	if i, ok := findEntry(x, name); ok {
-		x.Entries = slices.Delete(x.Entries, i, i+1)
-	}
-}
-
-// readIndex reads the index, an empty one when there is none yet.
-func (g *call) readIndex() (*index.Index, error) {
-	x, err := g.store.Index()
-	if err != nil {
-		return nil, err
-	}
-	x.Version, x.Cache, x.ResolveUndo, x.EndOfIndexEntry = 2, nil, nil, nil
-	slices.SortFunc(x.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return x, nil
-}
-
-// writeTree stores the index as trees.
-func (g *call) writeTree(x *index.Index) (plumbing.Hash, error) {
-	h, _, err := g.writeBelow(x.Entries, "")
-	return h, err
-}
-
-// writeBelow stores the tree of a directory, whose files come first in entries, and returns what follows them.
-func (g *call) writeBelow(entries []*index.Entry, dir string) (plumbing.Hash, []*index.Entry, error) {
-	t := &object.Tree{}
-	for len(entries) > 0 && strings.HasPrefix(entries[0].Name, dir) {
-		e := entries[0]
-		name, _, below := strings.Cut(e.Name[len(dir):], "/")
-		if !below {
-			t.Entries = append(t.Entries, object.TreeEntry{Name: name, Mode: e.Mode, Hash: e.Hash})
-			entries = entries[1:]
-			continue
-		}
-		h, rest, err := g.writeBelow(entries, dir+name+"/")
-		if err != nil {
-			return h, nil, err
-		}
-		t.Entries = append(t.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: h})
-		entries = rest
-	}
-	slices.SortFunc(t.Entries, func(a, b object.TreeEntry) int { return strings.Compare(treeKey(a), treeKey(b)) })
-	h, err := g.put(t)
-	return h, entries, err
-}
-
-// treeKey is what trees are in the order of.
-func treeKey(e object.TreeEntry) string {
-	if e.Mode == filemode.Dir {
-		return e.Name + "/"
-	}
-	return e.Name
-}
-
-// put stores an object that encodes itself.
-func (g *call) put(v interface {
-	Encode(plumbing.EncodedObject) error
-}) (plumbing.Hash, error) {
-	o := g.store.NewEncodedObject()
-	if err := v.Encode(o); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if g.store.HasEncodedObject(o.Hash()) == nil {
-		return o.Hash(), nil
-	}
-	return g.store.SetEncodedObject(o)
-}
+var (
+	addOptions       = []string{"A=all", "u=update", "f=force", "v=verbose"}
+	rmOptions        = []string{"cached", "f=force", "r", "q=quiet", "ignore-unmatch"}
+	mvOptions        = []string{"f=force", "k", "v=verbose"}
+	listFilesOptions = []string{"c=cached", "o=others", "exclude-standard", "s=stage", "m=modified", "d=deleted", "u=unmerged", "z"}
+)
 
 // add is git add.
 func (g *call) add(args []string) error {
-	f, err := g.flags(args, "A=all", "u=update", "f=force", "v=verbose")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -135,7 +35,7 @@ func (g *call) add(args []string) error {
 	if err != nil {
 		return err
 	}
-	x, err := g.readIndex()
+	x, err := g.lockedIndex()
 	if err != nil {
 		return err
 	}
@@ -158,7 +58,7 @@ func (g *call) add(args []string) error {
 	if err := g.stageAll(x, within, fresh, f.has("v")); err != nil {
 		return err
 	}
-	return g.store.SetIndex(x)
+	return g.saveIndex(x)
 }
 
 // stageAll puts into the index what differs from it, within scopes.
@@ -166,6 +66,11 @@ func (g *call) stageAll(x *index.Index, within []scope, fresh []string, verbose 
 	now, err := g.workSnapshot(x)
 	if err != nil {
 		return err
+	}
+	for name := range unmerged(x) {
+		if now[name].none() && inScopes(within, name) {
+			unstage(x, name)
+		}
 	}
 	for _, c := range changes(indexSnapshot(x), now, within, false) {
 		word := "add"
@@ -202,8 +107,10 @@ func (g *call) checkScopes(x *index.Index, fresh []string, within []scope) error
 			slices.ContainsFunc(x.Entries, func(e *index.Entry) bool { return s.holds(e.Name) }) {
 			continue
 		}
-		a, err := g.FS.Lstat(g.ctx, path.Join(g.root, s.path))
+		a, err := g.lstat(s.path, nil)
 		switch {
+		case err != nil && g.beyondLink(s.path):
+			return g.fatal("pathspec '%s' is beyond a symbolic link", s.name)
 		case err != nil:
 			return g.fatal("pathspec '%s' did not match any files", s.name)
 		case a.Type != vfs.TypeDir || g.hasFiles(s.path):
@@ -226,7 +133,7 @@ func (g *call) hasFiles(dir string) bool {
 
 // rm is git rm.
 func (g *call) rm(args []string) error {
-	f, err := g.flags(args, "cached", "f=force", "r", "q=quiet", "ignore-unmatch")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -237,7 +144,7 @@ func (g *call) rm(args []string) error {
 	if len(within) == 0 {
 		return g.fatal("No pathspec was given. Which files should I remove?")
 	}
-	x, err := g.readIndex()
+	x, err := g.lockedIndex()
 	if err != nil {
 		return err
 	}
@@ -257,11 +164,11 @@ func (g *call) rm(args []string) error {
 		}
 		if !f.has("cached") {
 			if err := g.removeFile(name); err != nil {
-				return err
+				return errors.Join(err, g.saveIndex(x))
 			}
 		}
 	}
-	return g.store.SetIndex(x)
+	return g.saveIndex(x)
 }
 
 // tracked lists the files of the index that scopes hold.
@@ -298,20 +205,25 @@ func (g *call) checkRemoval(x *index.Index, names []string, cached bool) error {
 		return err
 	}
 	staged := indexSnapshot(x)
-	var changed, local []string
+	var both, changed, local []string
 	for _, name := range names {
-		now, err := g.workEntry(name)
+		now, err := g.workEntry(name, nil)
 		if notThere(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		differs := now.hash != staged[name].hash
+		now.mode = g.modeIn(x, name, now.mode)
+		file, commit := !now.is(staged[name]), !staged[name].is(old[name])
 		switch {
-		case staged[name].hash != old[name].hash && !cached:
+		case staged[name].none(): // not merged
+		case file && commit:
+			both = append(both, name)
+		case cached:
+		case commit:
 			changed = append(changed, name)
-		case differs && !cached:
+		case file:
 			local = append(local, name)
 		}
 	}
@@ -320,6 +232,7 @@ func (g *call) checkRemoval(x *index.Index, names []string, cached bool) error {
 		what  string
 		hint  string
 	}{
+		{both, "staged content different from both the\nfile and the HEAD", "use -f to force removal"},
 		{changed, "changes staged in the index", "use --cached to keep the file, or -f to force removal"},
 		{local, "local modifications", "use --cached to keep the file, or -f to force removal"},
 	} {
@@ -332,28 +245,15 @@ func (g *call) checkRemoval(x *index.Index, names []string, cached bool) error {
 		}
 		g.tell("error: the following %s %s %s:\n    %s\n(%s)\n", noun, verb, p.what, strings.Join(p.names, "\n    "), p.hint)
 	}
-	if len(changed)+len(local) > 0 {
+	if len(both)+len(changed)+len(local) > 0 {
 		return tool.Exit(1)
-	}
-	return nil
-}
-
-// removeFile removes a file of the work tree, and directories that are empty then.
-func (g *call) removeFile(name string) error {
-	if err := g.FS.Remove(g.ctx, path.Join(g.root, name)); err != nil && !notThere(err) {
-		return err
-	}
-	for dir := path.Dir(name); dir != "." && dir != g.prefix; dir = path.Dir(dir) {
-		if g.FS.Remove(g.ctx, path.Join(g.root, dir)) != nil {
-			break // not empty
-		}
 	}
 	return nil
 }
 
 // mv is git mv.
 func (g *call) mv(args []string) error {
-	f, err := g.flags(args, "f=force", "k", "v=verbose")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -365,59 +265,90 @@ func (g *call) mv(args []string) error {
 		g.tell("usage: git mv [<options>] <source>... <destination>\n")
 		return tool.Exit(129)
 	}
-	x, err := g.readIndex()
+	x, err := g.lockedIndex()
 	if err != nil {
 		return err
 	}
 	to := names[len(names)-1]
-	a, err := g.FS.Stat(g.ctx, path.Join(g.root, to.path))
+	a, err := g.lstat(to.path, nil)
 	into := err == nil && a.Type == vfs.TypeDir
+	if len(names) > 2 && !into {
+		return g.fatal("destination '%s' is not a directory", to.name)
+	}
+	var list []*moving
 	for _, from := range names[:len(names)-1] {
 		target := to.path
 		if into {
 			target = slash(to.path, path.Base(from.path))
 		}
-		if err := g.move(x, from, target, to.name, f.has("f")); err != nil {
+		m, err := g.planMove(x, from, target, f.has("f"))
+		if err != nil {
 			return err
 		}
+		list = append(list, m)
 	}
-	return g.store.SetIndex(x)
+	for _, m := range list {
+		if err := g.move(x, m); err != nil {
+			return errors.Join(err, g.saveIndex(x))
+		}
+		if f.has("v") {
+			_ = g.print("Renaming %s to %s\n", m.from, m.to)
+		}
+	}
+	return g.saveIndex(x)
+}
+
+// moving is what git mv is to do with one operand.
+type moving struct {
+	from, to string
+	entries  []*index.Entry // of the file, or of all in the directory
+}
+
+// planMove refuses what cannot be moved before anything is.
+func (g *call) planMove(x *index.Index, from scope, target string, force bool) (*moving, error) {
+	said := "source=" + from.path + ", destination=" + target
+	if _, err := g.lstat(from.path, nil); err != nil {
+		return nil, g.fatal("bad source, %s", said)
+	}
+	if target == from.path || strings.HasPrefix(target, from.path+"/") {
+		return nil, g.fatal("can not move directory into itself, %s", said)
+	}
+	m := &moving{from: from.path, to: target}
+	for _, e := range x.Entries {
+		switch {
+		case e.Name != from.path && !strings.HasPrefix(e.Name, from.path+"/"):
+		case e.Stage != 0:
+			return nil, g.fatal("conflicted, %s", said)
+		default:
+			m.entries = append(m.entries, e)
+		}
+	}
+	if len(m.entries) == 0 {
+		return nil, g.fatal("not under version control, %s", said)
+	}
+	if _, err := g.lstat(target, nil); err == nil && !force {
+		return nil, g.fatal("destination exists, %s", said)
+	}
+	return m, nil
 }
 
 // move renames a file or a directory in the work tree and in the index.
-func (g *call) move(x *index.Index, from scope, target, shown string, force bool) error {
-	said := "source=" + from.path + ", destination=" + target
-	if _, err := g.FS.Lstat(g.ctx, path.Join(g.root, from.path)); err != nil {
-		return g.fatal("bad source, %s", said)
+func (g *call) move(x *index.Index, m *moving) error {
+	if err := g.FS.Rename(g.ctx, path.Join(g.root, m.from), path.Join(g.root, m.to)); err != nil {
+		return g.fatal("renaming '%s' failed: %s", m.from, reason(err))
 	}
-	var moved []*index.Entry
-	for _, e := range x.Entries {
-		if from.holds(e.Name) {
-			moved = append(moved, e)
-		}
-	}
-	if len(moved) == 0 {
-		return g.fatal("not under version control, %s", said)
-	}
-	if _, err := g.FS.Lstat(g.ctx, path.Join(g.root, target)); err == nil && !force {
-		return g.fatal("destination exists, %s", said)
-	}
-	if err := g.FS.Rename(g.ctx, path.Join(g.root, from.path), path.Join(g.root, target)); err != nil {
-		return g.fatal("renaming '%s' failed: %s", from.path, reason(err))
-	}
-	for _, e := range moved {
-		old := e.Name
-		unstage(x, old)
-		if err := g.setEntry(x, target+strings.TrimPrefix(old, from.path), entry{mode: e.Mode, hash: e.Hash}); err != nil {
-			return err
-		}
+	for _, e := range m.entries {
+		moved := *e // with the times: what was not staged is not staged now
+		unstage(x, e.Name)
+		moved.Name = m.to + strings.TrimPrefix(moved.Name, m.from)
+		*addEntry(x, moved.Name) = moved
 	}
 	return nil
 }
 
 // listFiles is git ls-files.
 func (g *call) listFiles(args []string) error {
-	f, err := g.flags(args, "c=cached", "o=others", "exclude-standard", "s=stage", "m=modified", "d=deleted")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -444,7 +375,7 @@ func (g *call) listFiles(args []string) error {
 		if err != nil {
 			return err
 		}
-		return g.printNames(names, within)
+		return g.printNames(names, within, f)
 	}
 	if f.has("m") || f.has("d") {
 		now, err := g.workSnapshot(x)
@@ -457,27 +388,34 @@ func (g *call) listFiles(args []string) error {
 				names = append(names, c.path)
 			}
 		}
-		return g.printNames(names, nil)
+		return g.printNames(names, nil, f)
 	}
 	for _, e := range x.Entries {
-		if !inScopes(within, e.Name) {
+		if !inScopes(within, e.Name) || f.has("u") && e.Stage == 0 {
 			continue
 		}
-		if f.has("s") {
+		if f.has("s") || f.has("u") {
 			_ = g.print("%06o %s %d\t", uint32(e.Mode), e.Hash, e.Stage)
 		}
-		_ = g.print("%s\n", quotePath(g.relative(e.Name)))
+		_ = g.listName(e.Name, f)
 	}
 	return nil
 }
 
-func (g *call) printNames(names []string, within []scope) error {
+func (g *call) printNames(names []string, within []scope, f *flags) error {
 	for _, name := range names {
 		if inScopes(within, name) {
-			if err := g.print("%s\n", quotePath(g.relative(name))); err != nil {
+			if err := g.listName(name, f); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (g *call) listName(name string, f *flags) error {
+	if f.has("z") {
+		return g.print("%s\x00", g.relative(name))
+	}
+	return g.print("%s\n", quotePath(g.relative(name)))
 }

@@ -2,6 +2,8 @@ package git
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -17,7 +19,9 @@ type state struct {
 	commit    plumbing.Hash
 	staged    []change
 	unstaged  []change
+	unmerged  map[string][4]entry
 	untracked []string
+	merging   bool
 }
 
 // look finds the state.
@@ -39,8 +43,23 @@ func (g *call) look(within []scope, collapse bool) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.staged = changes(old, indexSnapshot(x), within, true)
+	s.unmerged = unmerged(x)
+	for name := range s.unmerged {
+		delete(old, name)
+		delete(now, name)
+		if !inScopes(within, name) {
+			delete(s.unmerged, name)
+		}
+	}
+	if s.staged, err = g.diffed(old, indexSnapshot(x), within); err != nil {
+		return nil, err
+	}
 	s.unstaged = changes(indexSnapshot(x), now, within, false)
+	merging, err := g.mergeHeads()
+	if err != nil {
+		return nil, err
+	}
+	s.merging = len(merging) > 0
 	ignore, err := g.ignored()
 	if err != nil {
 		return nil, err
@@ -57,11 +76,16 @@ func (g *call) look(within []scope, collapse bool) (*state, error) {
 	return &s, nil
 }
 
+var statusOptions = []string{"s=short", "porcelain?", "b=branch", "u?=untracked-files", "long", "z"}
+
 // status is git status.
 func (g *call) status(args []string) error {
-	f, err := g.flags(args, "s=short", "porcelain?", "b=branch", "u?=untracked-files", "long", "z")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
+	}
+	if form := f.value("porcelain"); form != "" && form != "v1" && form != "1" {
+		return g.fatal("unsupported porcelain version '%s'", form)
 	}
 	within, err := g.scopes(append(f.args, f.paths...))
 	if err != nil {
@@ -74,7 +98,7 @@ func (g *call) status(args []string) error {
 	if f.value("u") == "no" {
 		s.untracked = nil
 	}
-	if f.has("s") || f.has("porcelain") {
+	if f.has("s") || f.has("porcelain") || f.has("z") && !f.has("long") {
 		return g.shortStatus(s, f)
 	}
 	return g.longStatus(s, f.value("u") == "no")
@@ -90,7 +114,11 @@ func (g *call) shortStatus(s *state, f *flags) error {
 		end, shown = "\x00", func(name string) string { return name }
 	}
 	if f.has("b") {
-		_ = g.print("## %s%s", g.branchLine(s), end)
+		line, err := g.branchLine(s)
+		if err != nil {
+			return err
+		}
+		_ = g.print("## %s%s", line, end)
 	}
 	unstaged := map[string]byte{}
 	for _, c := range s.unstaged {
@@ -102,14 +130,14 @@ func (g *call) shortStatus(s *state, f *flags) error {
 		}
 		return b
 	}
-	i := 0
+	lines := map[string]string{}
+	for name, stages := range s.unmerged {
+		lines[name] = conflictOf(stages).letters + " " + shown(name)
+	}
+	for _, c := range s.unstaged {
+		lines[c.path] = fmt.Sprintf(" %c %s", c.letter(), shown(c.path))
+	}
 	for _, c := range s.staged {
-		for ; i < len(s.unstaged) && s.unstaged[i].path < c.path; i++ {
-			_ = g.shortLine(' ', s.unstaged[i], shown, end)
-		}
-		if i < len(s.unstaged) && s.unstaged[i].path == c.path {
-			i++
-		}
 		name := shown(c.path)
 		switch {
 		case c.old != "" && f.has("z"):
@@ -117,10 +145,10 @@ func (g *call) shortStatus(s *state, f *flags) error {
 		case c.old != "":
 			name = shown(c.old) + " -> " + name
 		}
-		_ = g.print("%c%c %s%s", c.letter(), mark(unstaged[c.path]), name, end)
+		lines[c.path] = fmt.Sprintf("%c%c %s", c.letter(), mark(unstaged[c.path]), name)
 	}
-	for ; i < len(s.unstaged); i++ {
-		_ = g.shortLine(' ', s.unstaged[i], shown, end)
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		_ = g.print("%s%s", lines[name], end)
 	}
 	for _, name := range s.untracked {
 		_ = g.print("?? %s%s", shown(name), end)
@@ -128,18 +156,33 @@ func (g *call) shortStatus(s *state, f *flags) error {
 	return nil
 }
 
-func (g *call) shortLine(staged byte, c change, shown func(string) string, end string) error {
-	return g.print("%c%c %s%s", staged, c.letter(), shown(c.path), end)
+// conflict is how git speaks of a file that is not merged.
+type conflict struct{ letters, words string }
+
+// conflictOf says which sides have a file.
+func conflictOf(stages [4]entry) conflict {
+	i := 0
+	for bit, s := range []entry{stages[stageBase], stages[stageOurs], stages[stageTheirs]} {
+		if !s.none() {
+			i |= 1 << bit
+		}
+	}
+	return []conflict{
+		{"??", "unknown:"}, {"DD", "both deleted:"}, {"AU", "added by us:"}, {"UD", "deleted by them:"},
+		{"UA", "added by them:"}, {"DU", "deleted by us:"}, {"AA", "both added:"}, {"UU", "both modified:"},
+	}[i]
 }
 
-func (g *call) branchLine(s *state) string {
+func (g *call) branchLine(s *state) (string, error) {
 	switch {
 	case s.branch == "":
-		return "HEAD (no branch)"
+		return "HEAD (no branch)", nil
 	case s.commit.IsZero():
-		return "No commits yet on " + s.branch
+		more, err := g.trackingBrief(s.branch, s.commit)
+		return "No commits yet on " + s.branch + more, err
 	}
-	return s.branch
+	more, err := g.trackingBrief(s.branch, s.commit)
+	return s.branch + more, err
 }
 
 // words are those of a change in the long form.
@@ -153,6 +196,16 @@ func (g *call) longStatus(s *state, hidden bool) error {
 	} else {
 		_ = g.print("On branch %s\n", s.branch)
 	}
+	text, err := g.tracking(s.branch, s.commit)
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		_ = g.print("%s\n", text)
+	}
+	if err := g.mergeStatus(s); err != nil {
+		return err
+	}
 	initial := s.commit.IsZero()
 	if initial {
 		_ = g.print("\nNo commits yet\n\n")
@@ -162,8 +215,14 @@ func (g *call) longStatus(s *state, hidden bool) error {
 		if initial {
 			undo = "git rm --cached <file>..."
 		}
-		_ = g.print("Changes to be committed:\n  (use \"%s\" to unstage)\n", undo)
+		_ = g.print("Changes to be committed:\n")
+		if !s.merging {
+			_ = g.print("  (use \"%s\" to unstage)\n", undo)
+		}
 		g.longList(s.staged)
+	}
+	if len(s.unmerged) > 0 {
+		g.longConflicts(s)
 	}
 	if len(s.unstaged) > 0 {
 		update := "git add"
@@ -197,6 +256,37 @@ func (g *call) longList(list []change) {
 	_ = g.print("\n")
 }
 
+// mergeStatus says that a merge is going on, and what ends it.
+func (g *call) mergeStatus(s *state) error {
+	switch {
+	case len(s.unmerged) > 0 && s.merging:
+		return g.print("You have unmerged paths.\n  (fix conflicts and run \"git commit\")\n  (use \"git merge --abort\" to abort the merge)\n\n")
+	case s.merging:
+		return g.print("All conflicts fixed but you are still merging.\n  (use \"git commit\" to conclude merge)\n\n")
+	}
+	return nil
+}
+
+func (g *call) longConflicts(s *state) {
+	undo, gone := "", false
+	if !s.merging {
+		undo = "  (use \"git restore --staged <file>...\" to unstage)\n"
+	}
+	for _, stages := range s.unmerged {
+		gone = gone || !stages[stageBase].none() && (stages[stageOurs].none() || stages[stageTheirs].none())
+	}
+	how := "git add <file>..."
+	if gone {
+		how = "git add/rm <file>..."
+	}
+	_ = g.print("Unmerged paths:\n%s  (use \"%s\" %s mark resolution)\n", undo, how,
+		map[bool]string{true: "as appropriate to", false: "to"}[gone])
+	for _, name := range slices.Sorted(maps.Keys(s.unmerged)) {
+		_ = g.print("\t%-17s%s\n", conflictOf(s.unmerged[name]).words, quotePath(g.relative(name)))
+	}
+	_ = g.print("\n")
+}
+
 // conclusion says what a commit would do, when nothing is staged.
 func (g *call) conclusion(s *state, hidden bool) error {
 	switch {
@@ -205,7 +295,7 @@ func (g *call) conclusion(s *state, hidden bool) error {
 			return g.print("Untracked files not listed (use -u option to show untracked files)\n")
 		}
 		return nil
-	case len(s.unstaged) > 0:
+	case len(s.unstaged) > 0 || len(s.unmerged) > 0:
 		return g.print("no changes added to commit (use \"git add\" and/or \"git commit -a\")\n")
 	case len(s.untracked) > 0:
 		return g.print("nothing added to commit but untracked files present (use \"git add\" to track)\n")

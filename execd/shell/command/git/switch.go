@@ -1,7 +1,6 @@
 package git
 
 import (
-	"path"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -10,9 +9,12 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
+var switchOptions = []string{"c:=create", "C:=force-create", "d=detach", "f=force=discard-changes", "q=quiet", "t=track", "no-track", "no-guess",
+	"progress", "no-progress"}
+
 // switchBranch is git switch.
 func (g *call) switchBranch(args []string) error {
-	f, err := g.flags(args, "c:=create", "C:=force-create", "d=detach", "f=force=discard-changes", "q=quiet")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -20,6 +22,9 @@ func (g *call) switchBranch(args []string) error {
 		if f.has(name) {
 			return g.startBranch(f.value(name), f.args, name == "C", f)
 		}
+	}
+	if len(f.args) == 0 && f.has("d") {
+		f.args = []string{"HEAD"}
 	}
 	if len(f.args) != 1 {
 		return g.fatal("missing branch or commit argument")
@@ -33,6 +38,9 @@ func (g *call) switchBranch(args []string) error {
 	}
 	c, ok := g.commitNamed(name)
 	if !ok {
+		if done, err := g.guessBranch(name, f); done || err != nil {
+			return err
+		}
 		return g.fatal("invalid reference: %s", name)
 	}
 	if !f.has("d") {
@@ -51,30 +59,68 @@ func (g *call) commitNamed(name string) (*object.Commit, bool) {
 	return g.peel(h)
 }
 
-// previousName keeps the branch that was left last, for "-".
-const previousName = "CARREL_PREVIOUS"
+// leaving begins what the log of HEAD says of a switch.
+const leaving = "checkout: moving from "
 
+// previous is the branch that was left last for "-", by the log of HEAD, and any other name as it is.
 func (g *call) previous(name string) (string, error) {
 	if name != "-" {
 		return name, nil
 	}
-	b, err := g.FS.ReadFile(g.ctx, path.Join(g.root, ".git", previousName), maxConfig)
-	if err != nil {
-		return "", g.fatal("invalid reference: @{-1}")
+	if name, ok := g.left(1); ok {
+		return name, nil
 	}
-	return strings.TrimSpace(string(b)), nil
+	return "", g.fatal("invalid reference: @{-1}")
 }
 
-// leave notes what HEAD was on.
-func (g *call) leave() error {
-	branch, head, err := g.head()
+// left is what HEAD was on n switches ago.
+func (g *call) left(n int) (string, bool) {
+	lines, err := g.readLog("HEAD")
 	if err != nil {
-		return err
+		return "", false
 	}
+	for _, l := range lines {
+		if rest, ok := strings.CutPrefix(l.why, leaving); ok {
+			if n--; n == 0 {
+				from, _, _ := strings.Cut(rest, " ")
+				return from, true
+			}
+		}
+	}
+	return "", false
+}
+
+// whySwitch is what the log of HEAD says of a switch.
+func whySwitch(branch string, head plumbing.Hash, to string) string {
 	if branch == "" {
 		branch = head.String()
 	}
-	return g.FS.WriteFile(g.ctx, path.Join(g.root, ".git", previousName), []byte(branch+"\n"), 0o666)
+	return leaving + branch + " to " + to
+}
+
+// guessBranch makes a branch of the one that a single remote has by that name, and switches to it.
+func (g *call) guessBranch(name string, f *flags) (done bool, err error) {
+	if f.has("d") || f.has("no-guess") || name == "" {
+		return false, nil
+	}
+	refs, err := g.references(remoteHeads)
+	if err != nil {
+		return false, err
+	}
+	var found []string
+	for _, ref := range refs {
+		short := strings.TrimPrefix(ref.Name().String(), remoteHeads)
+		if _, branch, ok := strings.Cut(short, "/"); ok && branch == name {
+			found = append(found, short)
+		}
+	}
+	if len(found) == 0 {
+		return false, nil
+	}
+	if len(found) > 1 {
+		return true, g.fatal("'%s' matched multiple (%d) remote tracking branches", name, len(found))
+	}
+	return true, g.startBranch(name, found, false, f)
 }
 
 func (g *call) toBranch(name string, f *flags) error {
@@ -94,21 +140,24 @@ func (g *call) toBranch(name string, f *flags) error {
 	}
 	if current == name {
 		g.say(f, "Already on '%s'\n", name)
-		return nil
-	}
-	if err := g.leave(); err != nil {
-		return err
+		if err := g.logRef("HEAD", head, head, whySwitch(current, head, name)); err != nil {
+			return err
+		}
+		return g.sayTracking(name, f)
 	}
 	if current == "" {
 		if c, err := g.commitAt(head); err == nil {
 			g.say(f, "Previous HEAD position was %s %s\n", g.short(head), subject(c.Message))
 		}
 	}
-	if err := g.store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, ref.Name())); err != nil {
+	if err := g.switchHead(name, ref.Hash(), whySwitch(current, head, name)); err != nil {
+		return err
+	}
+	if err := g.endMerge(); err != nil {
 		return err
 	}
 	g.say(f, "Switched to branch '%s'\n", name)
-	return nil
+	return g.sayTracking(name, f)
 }
 
 // carried lists the changes of the user's that a switch to a commit has kept.
@@ -146,19 +195,20 @@ func (g *call) startBranch(name string, args []string, force bool, f *flags) err
 	if g.hasRef(heads+name) && !force {
 		return g.fatal("A branch named '%s' already exists.", name)
 	}
-	_, head, err := g.head()
+	branch, head, err := g.head()
 	if err != nil {
 		return err
 	}
-	to := head
+	to, start := head, "HEAD"
 	if len(args) > 0 {
+		start = args[0]
 		c, ok := g.commitNamed(args[0])
 		if !ok {
 			return g.fatal("'%s' is not a commit and a branch '%s' cannot be created from it", args[0], name)
 		}
 		to = c.Hash
 	}
-	if err := g.goTo(head, to, false, "checkout"); err != nil {
+	if err := g.goTo(head, to, f.has("f"), "checkout"); err != nil {
 		return err
 	}
 	if to != head {
@@ -166,20 +216,21 @@ func (g *call) startBranch(name string, args []string, force bool, f *flags) err
 			return err
 		}
 	}
-	if err := g.leave(); err != nil {
-		return err
-	}
 	if !to.IsZero() {
-		if err := g.setRef(heads+name, to); err != nil {
+		if err := g.setRef(heads+name, to, "branch: Created from "+start); err != nil {
 			return err
 		}
 	}
-	ref := plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+name))
-	if err := g.store.SetReference(ref); err != nil {
+	if err := g.switchHead(name, to, whySwitch(branch, head, name)); err != nil {
 		return err
 	}
+	if to != head {
+		if err := g.endMerge(); err != nil {
+			return err
+		}
+	}
 	g.say(f, "Switched to a new branch '%s'\n", name)
-	return nil
+	return g.trackStart(name, start, f)
 }
 
 // detach puts HEAD on a commit.
@@ -194,10 +245,10 @@ func (g *call) detach(name string, c *object.Commit, f *flags) error {
 	if err := g.carried(c.Hash, f); err != nil {
 		return err
 	}
-	if err := g.leave(); err != nil {
+	if err := g.switchHead("", c.Hash, whySwitch(branch, head, name)); err != nil {
 		return err
 	}
-	if err := g.store.SetReference(plumbing.NewHashReference(plumbing.HEAD, c.Hash)); err != nil {
+	if err := g.endMerge(); err != nil {
 		return err
 	}
 	switch {

@@ -8,9 +8,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
+var tagOptions = []string{"a=annotate", "m:=message", "d=delete", "f=force", "l=list"}
+
 // tag is git tag.
 func (g *call) tag(args []string) error {
-	f, err := g.flags(args, "a=annotate", "m:=message", "d=delete", "f=force", "l=list", "n?")
+	f, err := g.flags(args)
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (g *call) tag(args []string) error {
 			return err
 		}
 	}
-	return g.setRef(tags+name, h)
+	return g.setRef(tags+name, h, "")
 }
 
 // annotated stores the object of a tag with a message.
@@ -47,7 +49,7 @@ func (g *call) annotated(name string, h plumbing.Hash, f *flags) (plumbing.Hash,
 	if !f.has("m") {
 		return h, g.failure("there is no editor: give the message with -m")
 	}
-	o, err := g.store.EncodedObject(plumbing.AnyObject, h)
+	o, err := g.object(plumbing.AnyObject, h)
 	if err != nil {
 		return h, err
 	}
@@ -82,7 +84,7 @@ func (g *call) deleteTags(names []string) error {
 			g.Status = 1
 			continue
 		}
-		if err := g.store.RemoveReference(ref.Name()); err != nil {
+		if err := g.removeRef(ref.Name().String()); err != nil {
 			return err
 		}
 		_ = g.print("Deleted tag '%s' (was %s)\n", name, g.short(ref.Hash()))

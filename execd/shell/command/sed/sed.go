@@ -24,6 +24,9 @@ var options = getopt.New("bsi::nrEue:f:l:z", "quiet=n", "silent=n", "expression:
 	"line-length:=l", "null-data=z", "zero-terminated=z", "separate=s", "regexp-extended=E", "unbuffered=u", "posix", "sandbox",
 	"follow-symlinks", "binary=b", "debug")
 
+// Knows says of arguments which option sed has not.
+var Knows = tool.Knows(options)
+
 // editor is what one sed does.
 type editor struct {
 	*tool.Call

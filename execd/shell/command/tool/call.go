@@ -114,6 +114,25 @@ func (c *Call) Options(p *getopt.Parser, status int) ([]getopt.Option, []string,
 	return options, operands, nil
 }
 
+// Knows returns what says of arguments which option a parser has not.
+func Knows(p *getopt.Parser) func(args []string) error {
+	return func(args []string) error {
+		_, _, err := p.Parse(args)
+		return err
+	}
+}
+
+// Aside runs a part of a body that has nothing left of the memory that it took, which is given back.
+func (c *Call) Aside(part func() error) error {
+	before := c.memory
+	err := part()
+	if more := c.memory - before; more > 0 {
+		c.memory = before
+		_ = c.Meter.Memory(-more) // which is never too much
+	}
+	return err
+}
+
 // Take counts n bytes of memory, which the end of the command gives back.
 func (c *Call) Take(n int64) error {
 	c.memory += n

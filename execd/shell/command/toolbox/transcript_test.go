@@ -166,7 +166,7 @@ func (tr *transcript) check(t *testing.T, c scriptCase) {
 	}
 }
 
-var table = toolbox.Table()
+var table = toolbox.Table(nil)
 
 // plain takes out what differs between locales, and the place in the script, which every shell names in its own way.
 var plain = strings.NewReplacer("‘", "'", "’", "'", "bash: line 1: ", "")
