@@ -2,13 +2,16 @@ package js
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/vfstest"
 	"github.com/carrelfs/carrel/execd"
+	"github.com/carrelfs/carrel/execd/js/worker"
 )
 
 // A worker that dies while it waits is not missed: a new one takes its module, which runs once.
@@ -50,5 +53,29 @@ func TestStartInterrupted(t *testing.T) {
 	job := execd.Job{Spec: execd.Spec{Source: "export default 1", Dir: "/"}, Tree: vfstest.NewTree()}
 	if _, err := b.Start(ctx, job, nowhere{}); !errors.Is(err, vfs.ErrInterrupted) {
 		t.Error(err)
+	}
+}
+
+// A worker whose daemon was killed ends, also in the middle of a loop.
+func TestDaemonDies(t *testing.T) {
+	p, err := startProcess(t.Context(), worker.DefaultMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	if err := gob.NewEncoder(p.conn).Encode(worker.Job{Main: "/main.mjs", Source: "for (;;) {}", Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	var begun worker.Call
+	if err := gob.NewDecoder(p.conn).Decode(&begun); err != nil || begun.Op != worker.OpBegun {
+		t.Fatalf("%+v, %v", begun, err)
+	}
+	if err := p.conn.Close(); err != nil { // as the kernel does for who was killed
+		t.Fatal(err)
+	}
+	patience := time.AfterFunc(time.Minute, p.kill)
+	defer patience.Stop()
+	if state, err := p.cmd.Process.Wait(); err != nil || !state.Exited() {
+		t.Errorf("the worker goes on: %v, %v", state, err)
 	}
 }

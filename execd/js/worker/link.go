@@ -12,7 +12,7 @@ import (
 type link struct {
 	file    *os.File
 	enc     *gob.Encoder
-	replies chan Reply // closed when the daemon has gone
+	replies chan Reply
 	last    uint64
 	kept    []Reply // came while another was waited for
 }
@@ -33,13 +33,13 @@ func newLink(f *os.File) (*link, Job, error) {
 	return l, job, nil
 }
 
+// read ends the process when the daemon has gone: the module may be in a loop, and asks for nothing.
 func (l *link) read(in *Limited, dec *gob.Decoder) {
-	defer close(l.replies)
 	for {
 		in.Next()
 		var r Reply
 		if err := dec.Decode(&r); err != nil {
-			return
+			os.Exit(exitLost)
 		}
 		l.replies <- r
 	}
@@ -63,14 +63,13 @@ func (l *link) answer(id uint64) Reply {
 	if r, ok := l.early(id); ok {
 		return r
 	}
-	for r := range l.replies {
+	for {
+		r := <-l.replies
 		if r.ID == id {
 			return r
 		}
 		l.kept = append(l.kept, r)
 	}
-	os.Exit(exitLost)
-	panic("not reached")
 }
 
 // early returns the answer to a call when it came while another was waited for.

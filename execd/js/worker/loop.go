@@ -2,7 +2,6 @@ package worker
 
 import (
 	"container/heap"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -145,9 +144,6 @@ func (r *run) now([]any) (any, error) {
 	return float64(time.Since(r.loop.start)) / float64(time.Millisecond), nil
 }
 
-// errGone is for a worker that nobody listens to any more.
-var errGone = errors.New("the daemon has gone")
-
 // round waits for something to do, and does it. more is false when there is nothing that can happen any more.
 func (r *run) round() (more bool, err error) {
 	l := &r.loop
@@ -195,10 +191,7 @@ func (r *run) input(busy bool) (more bool, err error) {
 		due = t.C
 	}
 	select {
-	case reply, ok := <-r.link.replies:
-		if !ok {
-			return false, errGone
-		}
+	case reply := <-r.link.replies:
 		return true, r.came(reply)
 	case <-due:
 		return true, nil
