@@ -11,7 +11,7 @@
 // # Promises to scripts
 //
 // Data goes to stdout, everything else to stderr. The exit status is 0 when the work is done, 1 when it is not, 2 when
-// the command line is wrong; exec and attach pass on that of what they ran. --json prints one object per line; a name or path
+// the command line is wrong; join and mount of a URL have two more (joinExits); exec and attach pass on that of what they ran. --json prints one object per line; a name or path
 // that is not UTF-8 is there as bytes in base64 beside its readable form.
 //
 // # What survives a crash

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
@@ -30,12 +27,34 @@ func (p *program) joinCommand() *cli.Command {
 		ArgsUsage: "URL [DIR]",
 		Description: "Mounts the workspace of a URL that 'carrel serve' has printed, on DIR or else on /workspace, as a mirror: it is\n" +
 			"usable at once, what is written is pushed, what others write shows up, and it works on when the server cannot\n" +
-			"be reached. fsync returns when the server has it on its disk.\n\n" +
-			"SIGTERM, Ctrl-C and 'carrel umount DIR' end it: it unmounts, pushes what is left for up to --drain, and exits with\n" +
-			"0, or with 1 when something is left. That is in --state, and is pushed by the next join.",
-		Flags:  append(append(remoteFlags(), mirrorFlags()...), mountOnlyFlags()...),
+			"be reached. fsync returns when the server has it on its disk. A mirror that crashes is started again by itself.\n\n" +
+			"SIGTERM, Ctrl-C and 'carrel umount DIR' end it: it unmounts, and pushes what is left for up to --drain. What is left then\n" +
+			"is in --state, and is pushed by the next join.\n\nThe exit status:\n" + joinExitTable(),
+		Flags: append(append(append(remoteFlags(), mirrorFlags()...), mountOnlyFlags()...), &cli.BoolFlag{
+			Name: "detach", Usage: "join in the background; the log is daemon.log in --state",
+		}),
 		Action: p.join,
 	}
+}
+
+// joinExits are the exit statuses of a join. The README has the same table.
+var joinExits = []struct {
+	status  int
+	meaning string
+}{
+	{exitDone, "it was ended, and everything is pushed"},
+	{exitFailed, "it could not be made, or go on"},
+	{exitUsage, "the command line is wrong"},
+	{exitLeft, "it was ended, and something is left to be pushed"},
+	{exitRefused, "the server did not let it in, or is not the one of the URL"},
+}
+
+func joinExitTable() string {
+	var b strings.Builder
+	for _, x := range joinExits {
+		fmt.Fprintf(&b, "  %d  %s\n", x.status, x.meaning)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // mirrorFlags are those of commands that make a mirror.
@@ -78,62 +97,23 @@ func (p *program) join(c *cli.Context) error {
 
 // joinOn joins the workspace of a URL on a directory.
 func (p *program) joinOn(c *cli.Context, url, dir string) error {
-	r, err := p.remote(c, url)
+	j, err := p.parseJoin(c, url, dir)
 	if err != nil {
 		return err
 	}
-	config := join.Config{
-		Dialer: r.dialer(), Workspace: r.Workspace, Target: r.Pin.String() + "/" + r.Workspace, Agent: "carrel " + version(), Memory: c.Bool("memory"),
-		Token:      func(context.Context) ([]byte, error) { return r.token, nil },
-		LocalFsync: c.String("fsync") == "local", ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"),
-		Drain: c.Duration("drain"), Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
-	if how := c.String("fsync"); how != "local" && how != "authority" {
-		return &usageError{c, fmt.Sprintf("--fsync %s: it is 'authority' or 'local'", how)}
-	}
-	cache, err := humanize.ParseBytes(c.String("cache"))
-	if err != nil || cache < 1<<20 {
-		return &usageError{c, fmt.Sprintf("--cache %s: it is a size from 1MiB on", c.String("cache"))}
-	}
-	config.CacheBytes = int64(cache)
-	if config.Dir, err = mountPoint(dir); err != nil {
-		return err
-	}
-	if config.State, err = mirrorState(c, r.Addr+"/"+r.Workspace); err != nil {
-		return err
-	}
-	if err := daemon.CheckPoint(config.State, config.Dir); err != nil {
-		return err
-	}
-	config.Ready = func() {
-		p.say("workspace %s of %s is mounted on %s; Ctrl-C unmounts it", p.shown(r.Workspace), r.Addr, config.Dir)
-	}
-	return p.runJoin(c.Context, config, r)
-}
-
-func (p *program) runJoin(ctx context.Context, config join.Config, r *remote) error {
-	made, err := makePoint(config.Dir)
+	made, err := makePoint(j.dir)
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
-	if err := os.Chdir("/"); err != nil {
-		return err
+	if c.Bool("detach") {
+		err = p.joinDetached(j)
+	} else {
+		err = p.joinHere(c.Context, j)
 	}
-	err = join.Run(ctx, config)
 	if err != nil && made {
-		_ = os.Remove(config.Dir) // it stays when somebody uses it meanwhile
+		_ = os.Remove(j.dir) // it stays when somebody uses it meanwhile
 	}
-	switch {
-	case errors.Is(err, join.ErrLeft):
-		return told(err, "It is in %s, and is pushed by the next join with this state.", config.State)
-	case errors.Is(err, join.ErrOther):
-		return told(err, "Name another state: --state DIR.")
-	case errors.Is(err, vfs.ErrInUse):
-		return told(err, "Another join has it. Name another state: --state DIR.")
-	case err != nil:
-		return r.explain(err)
-	}
-	return nil
+	return err
 }
 
 // mirrorState is where the mirror of a workspace keeps its state: the same each time, unless it is in memory.

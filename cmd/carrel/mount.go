@@ -28,9 +28,9 @@ func (p *program) mountCommand() *cli.Command {
 			"with it when that one is ended by Ctrl-C or SIGTERM.\n\n" +
 			"DIR/.carrel, which no listing shows, has the snapshots and the revision: .carrel/snapshots/NAME and .carrel/rev.\n\n" +
 			"With a URL as 'carrel serve' prints it, the workspace is another machine's: it is joined, as by 'carrel join'. The\n" +
-			"flags from --token-file on are for that alone.",
+			"flags from --token-file on are for that alone; --keep-history and --doze are not for it.",
 		Flags: slices.Concat(mountFlags(), []cli.Flag{
-			&cli.BoolFlag{Name: "detach", Usage: "mount in the background; the log is daemon.log in the store"},
+			&cli.BoolFlag{Name: "detach", Usage: "mount in the background; the log is daemon.log in the store, or in --state"},
 			&cli.DurationFlag{Name: "keep-history", Usage: "have the store keep what was for `TIME`, as 'carrel history --keep' does"},
 		}, remoteFlags(), mirrorFlags()),
 		Action: p.mount,
@@ -124,9 +124,6 @@ func (p *program) mountRemote(c *cli.Context) error {
 	args, err := arguments(c, 2, 2)
 	if err != nil {
 		return err
-	}
-	if c.Bool("detach") {
-		return &usageError{c, "--detach is for workspaces of a local store"}
 	}
 	return p.joinOn(c, args[0], args[1])
 }

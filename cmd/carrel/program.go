@@ -89,7 +89,7 @@ func (p *program) app() *cli.App {
 			p.serveCommand(), p.tokenCommand(), p.syncCommand(),
 			p.checkCommand(), p.gcCommand(), p.statsCommand(), p.doctorCommand(), p.completionCommand(),
 			p.benchCommand(),
-			p.daemonCommand(), p.superviseCommand(), p.benchStepCommand(),
+			p.daemonCommand(), p.superviseCommand(), p.joinDaemonCommand(), p.joinSuperviseCommand(), p.benchStepCommand(),
 		},
 	}
 	for _, c := range app.Commands {

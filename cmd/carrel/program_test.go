@@ -50,6 +50,26 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// The README and the help say the same of the exit statuses of a join; join-crash.txtar has each come about.
+func TestJoinExits(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, help, stderr := runIn(t.Context(), t.TempDir(), "", time.Second, "join", "--help")
+	if status != exitDone {
+		t.Fatal(stderr)
+	}
+	for i, x := range joinExits {
+		if row := fmt.Sprintf("\n| `%d` | %s |\n", x.status, x.meaning); x.status != i || !strings.Contains(string(readme), row) {
+			t.Errorf("the README does not have %q", row)
+		}
+		if line := fmt.Sprintf("%d  %s\n", x.status, x.meaning); !strings.Contains(help, line) {
+			t.Errorf("the help does not say %q:\n%s", line, help)
+		}
+	}
+}
+
 // A store whose owner does not serve it is in use; the command gives up after a while and says so.
 func TestStoreInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")

@@ -11,14 +11,17 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/syncwire"
 )
 
 // The exit statuses.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitLeft    = 3 // of a join
+	exitRefused = 4 // of a join
 )
 
 // errQuiet is a failure of which everything has been said, or nothing is to be said: grep found nothing.
@@ -75,6 +78,9 @@ func (p *program) report(ctx context.Context, err error) int {
 	}
 	if s := (*statusError)(nil); errors.As(err, &s) {
 		return s.status
+	}
+	if s := (*daemon.StatusError)(nil); errors.As(err, &s) && s.Status.Exit != 0 {
+		return s.Status.Exit
 	}
 	return exitFailed
 }

@@ -196,7 +196,7 @@ func daemonOf(ts *testscript.TestScript, dir string) int {
 	for _, p := range procs {
 		line, err := os.ReadFile(p)
 		args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-		if err == nil && len(args) > 2 && args[0] == "carrel" && args[1] == "daemon" && args[len(args)-1] == dir {
+		if err == nil && len(args) > 2 && args[0] == "carrel" && strings.HasSuffix(args[1], "daemon") && args[len(args)-1] == dir {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
 			ts.Check(err)
 			return pid

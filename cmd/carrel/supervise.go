@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -29,7 +30,7 @@ const (
 // supervise keeps a daemon running until the mounts have gone or ctx ends.
 func (p *program) supervise(ctx context.Context, j job, log *slog.Logger, ready func(), flags ...string) error {
 	s := daemon.Supervisor{
-		Store: j.store,
+		Clean: func() error { return daemon.CleanMounts(j.store) },
 		Command: func(resume bool) *exec.Cmd {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Args = j.arguments("daemon", append(flags, fmt.Sprintf("--resume=%t", resume))...)
@@ -79,15 +80,25 @@ func (p *program) mountDetached(ctx context.Context, j job) error {
 		return err
 	}
 	defer log.Close() // the supervisor has its own
+	if err := startDetached(log, nil, j.arguments("supervise")); err != nil {
+		return err
+	}
+	p.sayMounted(j)
+	return nil
+}
+
+// startDetached starts a supervisor with a session of its own, a log, and what it is to read from stdin. It returns when what
+// that mounts is usable or cannot be.
+func startDetached(log *os.File, stdin io.Reader, args []string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer r.Close() // only read
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = j.arguments("supervise")
+	cmd.Args = args
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, log, log
 	cmd.ExtraFiles = []*os.File{w} // detachedFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
@@ -101,7 +112,6 @@ func (p *program) mountDetached(ctx context.Context, j job) error {
 		_ = cmd.Wait() // its exit status says no more
 		return status.Err()
 	}
-	p.sayMounted(j)
 	return cmd.Process.Release()
 }
 
@@ -140,6 +150,13 @@ func (p *program) superviseDetached(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return tellStarter(func(ready func()) error {
+		return p.supervise(c.Context, j, p.daemonLog(slog.LevelInfo), ready)
+	})
+}
+
+// tellStarter runs a supervisor in the background, and tells who has started it when that is ready, or why it is not.
+func tellStarter(run func(ready func()) error) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(detachedFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return daemon.ErrNoSupervisor
@@ -147,7 +164,7 @@ func (p *program) superviseDetached(c *cli.Context) error {
 	unix.CloseOnExec(detachedFD)
 	starter := os.NewFile(detachedFD, "status")
 	defer starter.Close() // its reader may be gone
-	err = p.supervise(c.Context, j, p.daemonLog(slog.LevelInfo), func() {
+	err := run(func() {
 		daemon.WriteStatus(starter, daemon.Status{Ready: true})
 		_ = starter.Close() // the starter waits for no more
 	})

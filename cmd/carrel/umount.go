@@ -15,6 +15,7 @@ import (
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
+	"github.com/carrelfs/carrel/cmd/carrel/join"
 	"github.com/carrelfs/carrel/fusefs"
 )
 
@@ -27,7 +28,8 @@ func (p *program) umountCommand() *cli.Command {
 		Aliases:   []string{"unmount"},
 		Usage:     "unmount a workspace",
 		ArgsUsage: "DIR...",
-		Description: "Returns when all that was written in DIR is durable. A dead mount is taken away too. A mount with open\n" +
+		Description: "Returns when all that was written in DIR is durable: of a workspace of another machine, when it is pushed, or\n" +
+			"the time to do so is over. A dead mount is taken away too. A mount with open\n" +
 			"files is busy: --force waits for them a little and then cuts them off.",
 		Flags: []cli.Flag{&cli.BoolFlag{
 			Name: "force", Aliases: []string{"f"}, Usage: "unmount although files are open; they fail from then on",
@@ -66,6 +68,9 @@ func (p *program) umountDir(ctx context.Context, arg string, force bool) error {
 		return fusefs.CleanDead(dir)
 	}
 	_, store := e.Workspace()
+	if join.Runs(store) {
+		return p.umountJoined(ctx, store, dir, force)
+	}
 	owner, err := control.Dial(ctx, store)
 	if err != nil {
 		// The daemon does not answer; the kernel still can.
@@ -104,9 +109,35 @@ func (p *program) umountThrough(ctx context.Context, owner *control.Client, dir 
 	return errors.Join(err, unix.Close(process))
 }
 
+// umountJoined unmounts a workspace of another machine, and returns when what was left is pushed, or its time to do so is over.
+func (p *program) umountJoined(ctx context.Context, state, dir string, force bool) error {
+	reply, err := join.Ask(ctx, state, join.Request{Op: "status"})
+	if err != nil {
+		return p.busy(dir, fusefs.Unmount(dir)) // it does not answer; the kernel still can
+	}
+	process, err := unix.PidfdOpen(reply.Status.PID, 0)
+	if err != nil {
+		process = -1 // another pid namespace: then its end is not waited for
+	}
+	if force {
+		_, err = join.Ask(ctx, state, join.Request{Op: "leave"})
+	} else {
+		err = p.busy(dir, fusefs.Unmount(dir))
+	}
+	if process < 0 {
+		return err
+	}
+	if err == nil {
+		err = waitForEnd(process, endPatience+time.Duration(reply.Status.Drain*float64(time.Second)))
+	}
+	return errors.Join(err, unix.Close(process))
+}
+
 // waitForProcess returns when the process has ended, so that the store is free.
-func waitForProcess(pidfd int) error {
-	deadline := time.Now().Add(endPatience)
+func waitForProcess(pidfd int) error { return waitForEnd(pidfd, endPatience) }
+
+func waitForEnd(pidfd int, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
 	for {
 		fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, int(time.Until(deadline).Milliseconds()))
@@ -114,7 +145,7 @@ func waitForProcess(pidfd int) error {
 			continue
 		}
 		if err == nil && n == 0 {
-			return fmt.Errorf("unmounted, but the daemon has not ended for %v: %w", endPatience, vfs.ErrBusy)
+			return fmt.Errorf("unmounted, but the daemon has not ended for %v: %w", patience, vfs.ErrBusy)
 		}
 		return err
 	}

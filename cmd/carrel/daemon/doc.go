@@ -10,7 +10,8 @@
 // The daemon ([Run]) mounts one workspace at first and more when it is asked over the socket, serves the store to other
 // machines while it is asked to (package serving), runs things on workspaces (package execs), and ends when nothing is mounted,
 // served, run or held ([Hold]) any more. One that is started to serve or to run something mounts nothing at first, and ends with
-// whoever started it. The [Supervisor] holds no state of its own that a crash could lose.
+// whoever started it. The [Supervisor] holds no state of its own that a crash could lose. It keeps other daemons running too: that
+// of 'carrel join' (package join).
 //
 // # What survives a crash
 //

@@ -15,6 +15,7 @@ type Status struct {
 	Error string `json:"error,omitempty"` // for people, with what to do
 	InUse bool   `json:"in_use,omitempty"`
 	Fatal bool   `json:"fatal,omitempty"` // trying again would not help
+	Exit  int    `json:"exit,omitempty"`  // the exit status of the command that this ends, if it is not the usual one
 }
 
 // StatusOf is the status that tells an error; text is the error as people are to read it.

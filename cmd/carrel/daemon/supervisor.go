@@ -16,11 +16,12 @@ import (
 
 // Supervisor keeps a daemon running.
 type Supervisor struct {
-	Store string
 	// Command returns a daemon that has not been started. resume is for one that follows a dead one.
 	Command func(resume bool) *exec.Cmd
-	Log     *slog.Logger
-	Ready   func() // called once, when the mount is usable for the first time
+	// Clean takes away what a daemon that died and has no successor has left mounted.
+	Clean func() error
+	Log   *slog.Logger
+	Ready func() // called once, when the mount is usable for the first time
 }
 
 // Run returns nil when the daemon has ended in order: by its last unmount, or because ctx ended. Its error is what kept
@@ -35,9 +36,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		case o.exit == nil:
 			return nil
 		case o.status.Err() != nil && (!resume || o.status.Fatal):
-			return errors.Join(o.status.Err(), s.clean())
+			return errors.Join(o.status.Err(), s.Clean())
 		case !resume, ctx.Err() != nil:
-			return errors.Join(fmt.Errorf("the daemon has died: %w", o.exit), s.clean())
+			return errors.Join(fmt.Errorf("the daemon has died: %w", o.exit), s.Clean())
 		}
 		if time.Since(start) > calmAfter {
 			delay = 0
@@ -46,7 +47,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return s.clean()
+			return s.Clean()
 		}
 		delay = min(max(2*delay, firstDelay), maxDelay)
 	}
@@ -97,9 +98,9 @@ func (s *Supervisor) runOnce(ctx context.Context, resume bool, ready func()) (o 
 	return o
 }
 
-// clean takes away the mounts of a daemon that died and has no successor.
-func (s *Supervisor) clean() error {
-	mounts, err := readRecord(s.Store)
+// CleanMounts takes away the mounts of a store's daemon that died and has no successor.
+func CleanMounts(store string) error {
+	mounts, err := readRecord(store)
 	if err != nil {
 		return fmt.Errorf("clean up: %w", err)
 	}

@@ -42,6 +42,8 @@ func fakeDaemon(script string) int {
 			WriteStatus(status, StatusOf(vfs.ErrCorrupt, "it is corrupt"))
 		case "busy":
 			WriteStatus(status, StatusOf(vfs.ErrBusy, "it is busy"))
+		case "left":
+			WriteStatus(status, Status{Error: "some is left", Fatal: true, Exit: 3})
 		case "wait":
 			<-ctx.Done()
 		case "fail":
@@ -59,8 +61,9 @@ func fakeDaemon(script string) int {
 func supervise(ctx context.Context, t *testing.T, ready func(), scripts ...string) (started []bool, err error) {
 	t.Helper()
 	var mu sync.Mutex
+	store := t.TempDir()
 	s := Supervisor{
-		Store: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Ready: ready,
+		Clean: func() error { return CleanMounts(store) }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Ready: ready,
 		Command: func(resume bool) *exec.Cmd {
 			mu.Lock()
 			defer mu.Unlock()
@@ -92,6 +95,7 @@ func TestSupervisor(t *testing.T) {
 		"is busy when it comes back": {[]string{"ready die", "busy fail", "ready"}, 3, ""},
 		"finds damage coming back":   {[]string{"ready die", "corrupt fail"}, 2, "it is corrupt"},
 		"fails after it was ready":   {[]string{"ready fail", "ready"}, 2, ""},
+		"ends with something to say": {[]string{"ready left fail", "ready"}, 1, "some is left"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type Config struct {
 	Agent     string
 	Dir       string // to mount on, absolute and without symlinks
 	State     string // the mirror's, the same; made when there is none
-	Memory    bool   // State is in memory, and goes when everything is pushed
+	Passing   bool   // State goes when everything is pushed
 
 	CacheBytes int64
 	LocalFsync bool
@@ -65,6 +65,7 @@ type session struct {
 	client *syncwire.Client
 	mirror *mirror.Mirror
 	server *fusefs.Server
+	leave  context.CancelFunc // ends it
 }
 
 // Run joins, and returns when ctx has ended or the mount has gone, and everything is pushed or is not to be had. An error
@@ -93,7 +94,7 @@ func Run(ctx context.Context, c Config) error {
 	err = s.serve(ctx)
 	left := s.drain()
 	err = errors.Join(err, s.mirror.Close(), s.client.Close(), left)
-	if c.Memory && left == nil {
+	if c.Passing && left == nil {
 		err = errors.Join(err, os.RemoveAll(c.State))
 	}
 	return err
@@ -139,6 +140,8 @@ func (s *session) serve(ctx context.Context) error {
 	if err := fusefs.CleanDead(c.Dir); err != nil {
 		return err
 	}
+	ctx, s.leave = context.WithCancel(ctx)
+	defer s.leave()
 	tree := s.mirror.Tree()
 	shown := lookback.New(tree, lookback.PastOf(tree, s.mirror.Known))
 	defer shown.Close() // nothing is open: a mirror has no snapshots

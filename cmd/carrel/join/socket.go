@@ -22,7 +22,7 @@ const maxRequest = 4 << 10
 
 // Request is what a join is asked, in JSON; one a connection.
 type Request struct {
-	Op     string               `json:"op"` // now, status, conflicts, resolve
+	Op     string               `json:"op"` // now, status, conflicts, resolve, leave
 	Number uint64               `json:"number,omitempty"`
 	How    reconcile.Resolution `json:"how,omitempty"`
 }
@@ -38,6 +38,8 @@ type Reply struct {
 type Status struct {
 	Workspace  string  `json:"workspace"`
 	Dir        string  `json:"dir"`
+	PID        int     `json:"pid"`
+	Drain      float64 `json:"drain_seconds"` // for how long it pushes at the end
 	Connected  bool    `json:"connected"`
 	Trouble    string  `json:"trouble,omitempty"` // why it is not, or why nothing is pushed
 	Whole      bool    `json:"whole"`             // all metadata is here
@@ -127,6 +129,8 @@ func (s *session) do(ctx context.Context, req Request) (r Reply, err error) {
 		r.Conflicts, err = s.mirror.ListConflicts(ctx)
 	case "resolve":
 		err = s.mirror.Resolve(ctx, req.Number, req.How)
+	case "leave": // also when it is busy; it is told before it has
+		s.leave()
 	default:
 		err = fmt.Errorf("request %q: %w", req.Op, vfs.ErrNotSupported)
 	}
@@ -139,7 +143,7 @@ func (s *session) status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	out := &Status{
-		Workspace: s.config.Workspace, Dir: s.config.Dir, Connected: st.Link.Connected, Whole: st.Whole,
+		Workspace: s.config.Workspace, Dir: s.config.Dir, PID: os.Getpid(), Drain: s.config.Drain.Seconds(), Connected: st.Link.Connected, Whole: st.Whole,
 		Revision: st.Position.Rev, Pending: st.Pending, Conflicts: st.Conflicts, Pushes: st.Pushes, Stale: st.Stale,
 		Records: st.Records, Chunks: st.Fetched, ChunkBytes: st.FetchedB, Mismatches: st.Mismatches, Repaired: st.Repaired,
 		Compared: st.Compared,
