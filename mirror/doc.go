@@ -46,6 +46,11 @@
 // and perhaps other revisions of the same numbers: what a feed brings first is held against the digest that it comes
 // with before it is taken over (sameLife).
 //
+// # Local paths
+//
+// Paths that match Config.Local are kept in a store of their own, which no push, digest or barrier knows of; package localpath
+// presents both as one.
+//
 // # Memory
 //
 // What the feed brings in one update is in memory until it is applied, some hundred bytes a record, and so are all edits that

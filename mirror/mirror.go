@@ -17,6 +17,7 @@ import (
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/mirror/localpath"
 	"github.com/carrelfs/carrel/syncwire"
 )
 
@@ -43,8 +44,10 @@ type Config struct {
 	LocalFsync bool
 	// ReadOnly refuses every change of the tree.
 	ReadOnly bool
-	Log      *slog.Logger     // nil for none
-	Clock    func() time.Time // of the local store; nil for time.Now
+	// Local are the paths that stay on this machine, in lines of a .gitignore (package localpath).
+	Local []string
+	Log   *slog.Logger     // nil for none
+	Clock func() time.Time // of the local store; nil for time.Now
 
 	commitEvery time.Duration // for tests
 }
@@ -60,6 +63,8 @@ type Mirror struct {
 	loader  *loader
 	fetcher *fetcher
 	tree    *Tree
+
+	local *local // nil without local paths
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -135,6 +140,9 @@ func Open(ctx context.Context, c Config) (*Mirror, error) {
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	if err := m.start(ctx); err != nil {
 		m.stop()
+		if m.ws != nil {
+			err = errors.Join(err, m.local.close(), m.ws.Close())
+		}
 		if m.store != nil {
 			err = errors.Join(err, m.store.Close())
 		}
@@ -144,6 +152,10 @@ func Open(ctx context.Context, c Config) (*Mirror, error) {
 }
 
 func (m *Mirror) start(ctx context.Context) (err error) {
+	rules, err := localpath.ParseRules(m.config.Local)
+	if err != nil {
+		return err
+	}
 	m.store, err = casstore.Open(filepath.Join(m.config.Dir, "store"), casstore.Options{
 		Create: true, Logger: m.config.Log, Clock: m.config.Clock, CacheBytes: m.config.CacheBytes,
 		CommitEvery: m.config.commitEvery,
@@ -166,6 +178,12 @@ func (m *Mirror) start(ctx context.Context) (err error) {
 	if err := m.recall(); err != nil {
 		return err
 	}
+	if len(m.config.Local) > 0 {
+		if m.local, err = m.openLocal(ctx, rules); err != nil {
+			return err
+		}
+		m.group.Go(m.sweepLocal)
+	}
 	m.group.Go(m.followAlways)
 	m.group.Go(m.pushAlways)
 	m.group.Go(m.leaseAlways)
@@ -177,11 +195,19 @@ func (m *Mirror) start(ctx context.Context) (err error) {
 func (m *Mirror) Close() error {
 	m.stop()
 	m.group.Wait()
-	return errors.Join(m.ws.Close(), m.store.Close())
+	return errors.Join(m.local.close(), m.ws.Close(), m.store.Close())
 }
 
-// Tree is the workspace.
+// Tree is the workspace, without what is local.
 func (m *Mirror) Tree() *Tree { return m.tree }
+
+// Presented is the workspace as it is to be mounted: with what is local.
+func (m *Mirror) Presented() vfs.Tree {
+	if m.local != nil {
+		return m.local.tree
+	}
+	return m.tree
+}
 
 // turn is held by one at a time, also while it waits.
 type turn chan struct{}

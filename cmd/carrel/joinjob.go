@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/cmd/carrel/join"
+	"github.com/carrelfs/carrel/mirror/localpath"
 	"github.com/carrelfs/carrel/syncwire"
 )
 
@@ -44,7 +46,7 @@ func (p *program) parseJoin(c *cli.Context, url, dir string) (*joinJob, error) {
 	if err := daemon.CheckPoint(j.state, j.dir); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"cache", "fsync"} {
+	for _, name := range []string{"cache", "fsync", "local", "only"} {
 		j.flags = append(j.flags, "--"+name+"="+c.String(name))
 	}
 	j.flags = append(j.flags, "--state="+j.state, fmt.Sprintf("--passing=%t", j.passing),
@@ -79,7 +81,13 @@ func (j *joinJob) arguments(command string, more ...string) []string {
 func joinConfig(c *cli.Context) (join.Config, error) {
 	config := join.Config{
 		Agent: "carrel " + version(), State: c.String("state"), Passing: c.Bool("passing"), LocalFsync: c.String("fsync") == "local",
-		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: c.Duration("drain"),
+		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: c.Duration("drain"), Only: c.String("only"),
+	}
+	if patterns := c.String("local"); patterns != "" {
+		config.Local = strings.Split(patterns, ",")
+	}
+	if _, err := localpath.ParseRules(config.Local); err != nil {
+		return config, &usageError{c, fmt.Sprintf("--local: %v", err)}
 	}
 	if how := c.String("fsync"); how != "local" && how != "authority" {
 		return config, &usageError{c, fmt.Sprintf("--fsync %s: it is 'authority' or 'local'", how)}

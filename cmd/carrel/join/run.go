@@ -13,6 +13,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/lookback"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/subtree"
 	"github.com/carrelfs/carrel/fusefs"
 	"github.com/carrelfs/carrel/mirror"
 	"github.com/carrelfs/carrel/syncwire"
@@ -33,6 +34,8 @@ type Config struct {
 	LocalFsync bool
 	ReadOnly   bool
 	AllowOther bool
+	Local      []string      // paths that stay here: mirror.Config.Local
+	Only       string        // the directory of the workspace that is mounted; empty for its root
 	Drain      time.Duration // how long is pushed at the end
 	Log        *slog.Logger
 	Ready      func() // called when the mount is usable
@@ -86,7 +89,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	s.mirror, err = mirror.Open(ctx, mirror.Config{
 		Dir: c.State, Peer: s.client, Name: hostName(), CacheBytes: c.CacheBytes, LocalFsync: c.LocalFsync,
-		ReadOnly: s.config.ReadOnly, Log: c.Log,
+		ReadOnly: s.config.ReadOnly, Local: c.Local, Log: c.Log,
 	})
 	if err != nil {
 		return errors.Join(err, s.client.Close())
@@ -142,10 +145,12 @@ func (s *session) serve(ctx context.Context) error {
 	}
 	ctx, s.leave = context.WithCancel(ctx)
 	defer s.leave()
-	tree := s.mirror.Tree()
-	shown := lookback.New(tree, lookback.PastOf(tree, s.mirror.Known))
+	tree, err := subtree.Open(ctx, s.mirror.Presented(), c.Only)
+	if err != nil {
+		return err
+	}
+	shown := lookback.New(tree, lookback.PastOf(s.mirror.Tree(), s.mirror.Known))
 	defer shown.Close() // nothing is open: a mirror has no snapshots
-	var err error
 	s.server, err = fusefs.Mount(c.Dir, shown, fusefs.Options{
 		Name: c.Workspace + "@" + c.State, ReadOnly: c.ReadOnly, AllowOther: c.AllowOther, Logger: c.Log,
 	})
