@@ -20,6 +20,7 @@ const fetchPatience = time.Minute
 type fetcher struct {
 	m     *Mirror
 	slots chan struct{} // batches that are fetched ahead
+	idle  *idle
 
 	mu     sync.Mutex
 	coming map[chunk.ID]*arrival
@@ -33,7 +34,7 @@ type arrival struct {
 }
 
 func newFetcher(m *Mirror) *fetcher {
-	return &fetcher{m: m, slots: make(chan struct{}, prefetches), coming: make(map[chunk.ID]*arrival)}
+	return &fetcher{m: m, slots: make(chan struct{}, prefetches), idle: newIdle(), coming: make(map[chunk.ID]*arrival)}
 }
 
 // claim splits ids into those that the caller is to fetch and those that others do.
@@ -56,6 +57,19 @@ func (f *fetcher) claim(ids []chunk.ID) (mine []chunk.ID, arrivals []*arrival) {
 
 // fetch stores chunks that are not here: up to vfs.MaxChunkIDs of them.
 func (f *fetcher) fetch(ctx context.Context, ids []chunk.ID) error {
+	defer f.idle.busy()()
+	return f.obtain(ctx, ids)
+}
+
+// fetchIdly is fetch for what nobody waits for. It begins when nobody waits for anything else.
+func (f *fetcher) fetchIdly(ctx context.Context, ids []chunk.ID) error {
+	if err := f.idle.await(ctx); err != nil {
+		return err
+	}
+	return f.obtain(ctx, ids)
+}
+
+func (f *fetcher) obtain(ctx context.Context, ids []chunk.ID) error {
 	if _, bound := ctx.Deadline(); !bound {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, fetchPatience)

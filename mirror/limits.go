@@ -40,6 +40,18 @@ const (
 	// prefetches bounds the batches that are fetched ahead at the same time.
 	prefetches = 4
 
+	// learnFor is how long after its start a mirror learns which files are read.
+	learnFor = 10 * time.Second
+
+	// maxLearned is how many it notes: some 100 KiB on disk.
+	maxLearned = 4096
+
+	// prefetchBatch is how many chunks are prefetched at a time: what somebody comes to wait for meanwhile is behind 1 MiB or so.
+	prefetchBatch = 8
+
+	// defaultCache is what CacheBytes is when it is zero.
+	defaultCache = 10 << 30
+
 	// siblings is of how many entries of a directory that is looked into while metadata is loading the inodes are fetched
 	// with it.
 	siblings = 4096

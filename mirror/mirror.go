@@ -44,6 +44,9 @@ type Config struct {
 	LocalFsync bool
 	// ReadOnly refuses every change of the tree.
 	ReadOnly bool
+	// Prefetch says of which files the bytes are fetched before anybody reads them: PrefetchLearned, PrefetchNone, PrefetchAll, or
+	// those whose paths match a pattern of package doublestar. No more are fetched than three quarters of CacheBytes.
+	Prefetch string
 	// Local are the paths that stay on this machine, in lines of a .gitignore (package localpath).
 	Local []string
 	Log   *slog.Logger     // nil for none
@@ -64,7 +67,8 @@ type Mirror struct {
 	fetcher *fetcher
 	tree    *Tree
 
-	local *local // nil without local paths
+	prefetch *prefetcher
+	local    *local // nil without local paths
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
@@ -153,6 +157,9 @@ func Open(ctx context.Context, c Config) (*Mirror, error) {
 
 func (m *Mirror) start(ctx context.Context) (err error) {
 	rules, err := localpath.ParseRules(m.config.Local)
+	if err == nil {
+		err = CheckPrefetch(m.config.Prefetch)
+	}
 	if err != nil {
 		return err
 	}
@@ -170,7 +177,7 @@ func (m *Mirror) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.loader, m.fetcher = newLoader(m), newFetcher(m)
+	m.loader, m.fetcher, m.prefetch = newLoader(m), newFetcher(m), newPrefetcher(m)
 	if m.ws, m.replica, err = m.store.OpenReplica(ctx, workspace, origin{m}); err != nil {
 		return err
 	}
@@ -187,6 +194,7 @@ func (m *Mirror) start(ctx context.Context) (err error) {
 	m.group.Go(m.followAlways)
 	m.group.Go(m.pushAlways)
 	m.group.Go(m.leaseAlways)
+	m.group.Go(m.prefetchAlways)
 	return nil
 }
 

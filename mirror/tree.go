@@ -51,6 +51,7 @@ func (m *Mirror) mayGoOnLocked() bool {
 
 // ReadAt implements vfs.Tree. It fetches what is not here, and what a sequential reader will read next.
 func (t *Tree) ReadAt(ctx context.Context, ino vfs.Ino, p []byte, off uint64) (int, error) {
+	t.m.prefetch.note(ino, off+uint64(len(p)))
 	if err := t.bring(ctx, ino, off, uint64(len(p))); err != nil {
 		return 0, err
 	}

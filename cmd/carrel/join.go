@@ -72,6 +72,10 @@ func mirrorFlags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "local", Usage: "keep paths that match `PATTERNS` on this machine: lines of a .gitignore, parted by commas",
 		},
+		&cli.StringFlag{
+			Name: "prefetch", DefaultText: "what earlier runs have read first",
+			Usage: "fetch the bytes of files before they are read: 'all', 'none', or of paths that match a `GLOB` (**/*.go)",
+		},
 		&cli.StringFlag{Name: "only", Usage: "show nothing but the directory `PATH` of the workspace"},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/cmd/carrel/join"
+	"github.com/carrelfs/carrel/mirror"
 	"github.com/carrelfs/carrel/mirror/localpath"
 	"github.com/carrelfs/carrel/syncwire"
 )
@@ -46,7 +47,7 @@ func (p *program) parseJoin(c *cli.Context, url, dir string) (*joinJob, error) {
 	if err := daemon.CheckPoint(j.state, j.dir); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"cache", "fsync", "local", "only"} {
+	for _, name := range []string{"cache", "fsync", "local", "only", "prefetch"} {
 		j.flags = append(j.flags, "--"+name+"="+c.String(name))
 	}
 	j.flags = append(j.flags, "--state="+j.state, fmt.Sprintf("--passing=%t", j.passing),
@@ -82,6 +83,10 @@ func joinConfig(c *cli.Context) (join.Config, error) {
 	config := join.Config{
 		Agent: "carrel " + version(), State: c.String("state"), Passing: c.Bool("passing"), LocalFsync: c.String("fsync") == "local",
 		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: c.Duration("drain"), Only: c.String("only"),
+		Prefetch: c.String("prefetch"),
+	}
+	if err := mirror.CheckPrefetch(config.Prefetch); err != nil {
+		return config, &usageError{c, fmt.Sprintf("--%v", err)}
 	}
 	if patterns := c.String("local"); patterns != "" {
 		config.Local = strings.Split(patterns, ",")

@@ -35,6 +35,7 @@ type Config struct {
 	ReadOnly   bool
 	AllowOther bool
 	Local      []string      // paths that stay here: mirror.Config.Local
+	Prefetch   string        // mirror.Config.Prefetch
 	Only       string        // the directory of the workspace that is mounted; empty for its root
 	Drain      time.Duration // how long is pushed at the end
 	Log        *slog.Logger
@@ -89,7 +90,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	s.mirror, err = mirror.Open(ctx, mirror.Config{
 		Dir: c.State, Peer: s.client, Name: hostName(), CacheBytes: c.CacheBytes, LocalFsync: c.LocalFsync,
-		ReadOnly: s.config.ReadOnly, Local: c.Local, Log: c.Log,
+		ReadOnly: s.config.ReadOnly, Local: c.Local, Prefetch: c.Prefetch, Log: c.Log,
 	})
 	if err != nil {
 		return errors.Join(err, s.client.Close())
