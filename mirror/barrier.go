@@ -63,6 +63,7 @@ type Status struct {
 	Pending   int          // records that the authority does not have
 	Refused   error        // why it does not take them, or nil
 	Conflicts int          // that are not resolved
+	ReadOnly  bool         // because another mirror has the workspace to itself
 
 	Pushes     uint64 // that were applied
 	Stale      uint64 // that had to be made again
@@ -91,12 +92,12 @@ func (m *Mirror) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	c := &m.stats
+	c, readOnly := &m.stats, m.isWriter() != nil
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Status{
 		Link: m.config.Peer.Stats(), Position: m.pos, Whole: m.loader.isWhole(), Pending: len(edits), Refused: m.refuse,
-		Conflicts: len(conflicts), Pushes: c.pushes.Load(), Stale: c.stale.Load(), Records: c.records.Load(),
+		Conflicts: len(conflicts), ReadOnly: readOnly, Pushes: c.pushes.Load(), Stale: c.stale.Load(), Records: c.records.Load(),
 		Fetched: c.fetched.Load(), FetchedB: c.fetchedBytes.Load(), Mismatches: c.mismatches.Load(),
 		Repaired: c.repaired.Load(), Compared: c.resyncs.Load(),
 	}, ctx.Err()

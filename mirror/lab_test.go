@@ -21,6 +21,7 @@ import (
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/syncwire"
+	"github.com/carrelfs/carrel/syncwire/exclusive"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,8 +35,9 @@ type lab struct {
 	server *syncwire.Server
 	served chan error
 	nodes  []*node
-	life   byte    // how often the store was put back
-	oldest vfs.Rev // what has changed before cannot be told
+	guard  *exclusive.Guard // nil for none
+	life   byte             // how often the store was put back
+	oldest vfs.Rev          // what has changed before cannot be told
 }
 
 // node is a mirror.
@@ -289,10 +291,13 @@ func (l *lab) serve() {
 	if l.oldest > 0 {
 		authority = &forgetful{authority, l.oldest}
 	}
-	l.server = syncwire.NewServer(syncwire.ServerConfig{
-		Open:     func(context.Context, string) (vfs.Authority, error) { return authority, nil },
-		Verifier: anybody{},
-	})
+	config := syncwire.ServerConfig{Verifier: anybody{}}
+	if l.guard != nil {
+		authority = l.guard.Wrap("demo", authority)
+		config.Services = map[string]syncwire.Service{exclusive.ServiceName: l.guard.Service()}
+	}
+	config.Open = func(context.Context, string) (vfs.Authority, error) { return authority, nil }
+	l.server = syncwire.NewServer(config)
 	l.served = make(chan error, 1)
 	server, served := l.server, l.served
 	go func() { served <- server.Serve(context.Background(), listener) }()

@@ -64,6 +64,9 @@ const (
 	// reached.
 	linkLook = time.Second
 
+	// writerPatience is how long a join waits to hear whether it is the writer: a few round trips.
+	writerPatience = 2 * time.Second
+
 	// noteSize is how much of a push is in one note: Badger keeps values with their keys.
 	noteSize = 48 << 10
 

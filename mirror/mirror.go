@@ -28,6 +28,7 @@ type Peer interface {
 	Follow(ctx context.Context, in vfs.InoRange, f syncwire.Follower) error
 	Welcome(ctx context.Context) (syncwire.Welcome, error)
 	Acknowledge(rev vfs.Rev)
+	OpenService(ctx context.Context, name string) (syncwire.Stream, error)
 	Stats() syncwire.ClientStats
 }
 
@@ -44,6 +45,8 @@ type Config struct {
 	LocalFsync bool
 	// ReadOnly refuses every change of the tree.
 	ReadOnly bool
+	// Exclusive has no other mirror write while this one may (package exclusive). It is read-only while another has that.
+	Exclusive bool
 	// Prefetch says of which files the bytes are fetched before anybody reads them: PrefetchLearned, PrefetchNone, PrefetchAll, or
 	// those whose paths match a pattern of package doublestar. No more are fetched than three quarters of CacheBytes.
 	Prefetch string
@@ -85,8 +88,9 @@ type Mirror struct {
 	sent   int64        // of written, how many bytes are pushed
 	moved  chan struct{}
 	refuse error // why the authority does not take what is pushed, or nil
-	resync bool  // the next feed is to begin with a snapshot
-	quiet  bool  // changes of the tree wait until a merge is done
+	writer writer
+	resync bool // the next feed is to begin with a snapshot
+	quiet  bool // changes of the tree wait until a merge is done
 	anew   context.CancelFunc
 	kick   chan struct{} // has room for one: something is to be pushed, although nothing was committed
 
@@ -195,6 +199,7 @@ func (m *Mirror) start(ctx context.Context) (err error) {
 	m.group.Go(m.pushAlways)
 	m.group.Go(m.leaseAlways)
 	m.group.Go(m.prefetchAlways)
+	m.group.Go(m.writerAlways)
 	return nil
 }
 

@@ -26,6 +26,9 @@ func (t *Tree) mayWrite(ctx context.Context) error {
 	if m.config.ReadOnly {
 		return vfs.ErrReadOnly
 	}
+	if err := m.isWriter(); err != nil {
+		return err
+	}
 	for !m.mayGoOn() && m.config.Peer.Stats().Connected {
 		look, cancel := context.WithTimeout(ctx, linkLook) // nobody says that the link is lost
 		err := m.await(look, func() (bool, error) { return m.mayGoOnLocked(), nil })

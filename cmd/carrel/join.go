@@ -69,6 +69,7 @@ func mirrorFlags() []cli.Flag {
 			Name: "fsync", Usage: "what fsync waits for: 'authority', the server's disk, or 'local', the mirror's", Value: "authority",
 		},
 		&cli.DurationFlag{Name: "drain", Usage: "push for up to `TIME` at the end", Value: 30 * time.Second},
+		&cli.BoolFlag{Name: "exclusive", Usage: "have no other mirror write meanwhile; read-only while another has that"},
 		&cli.StringFlag{
 			Name: "local", Usage: "keep paths that match `PATTERNS` on this machine: lines of a .gitignore, parted by commas",
 		},

@@ -119,12 +119,17 @@ func (p *program) printJoined(s *join.Status) error {
 	if !s.Whole {
 		metadata = "arriving"
 	}
+	writes := "allowed"
+	if s.ReadOnly {
+		writes = "not now: another mirror has the workspace to itself"
+	}
 	for _, row := range []struct{ name, value string }{
 		{"joined", p.shown(s.Workspace) + " on " + p.shown(s.Dir)},
 		{"link", link},
 		{"revision", fmt.Sprint(s.Revision)},
 		{"metadata", metadata},
 		{"to push", fmt.Sprintf("%d records", s.Pending)},
+		{"writes", writes},
 		{"conflicts", fmt.Sprint(s.Conflicts)},
 		{"pushes", fmt.Sprintf("%d applied, %d made again", s.Pushes, s.Stale)},
 		{"came", fmt.Sprintf("%d records, %d chunks of %s", s.Records, s.Chunks, humanize.IBytes(s.ChunkBytes))},

@@ -34,6 +34,7 @@ type Config struct {
 	LocalFsync bool
 	ReadOnly   bool
 	AllowOther bool
+	Exclusive  bool          // no other mirror writes meanwhile
 	Local      []string      // paths that stay here: mirror.Config.Local
 	Prefetch   string        // mirror.Config.Prefetch
 	Only       string        // the directory of the workspace that is mounted; empty for its root
@@ -90,11 +91,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	s.mirror, err = mirror.Open(ctx, mirror.Config{
 		Dir: c.State, Peer: s.client, Name: hostName(), CacheBytes: c.CacheBytes, LocalFsync: c.LocalFsync,
-		ReadOnly: s.config.ReadOnly, Local: c.Local, Prefetch: c.Prefetch, Log: c.Log,
+		ReadOnly: s.config.ReadOnly, Local: c.Local, Prefetch: c.Prefetch, Exclusive: c.Exclusive,
+		Log: c.Log,
 	})
 	if err != nil {
 		return errors.Join(err, s.client.Close())
 	}
+	s.mirror.AwaitWriter()
 	err = s.serve(ctx)
 	left := s.drain()
 	err = errors.Join(err, s.mirror.Close(), s.client.Close(), left)

@@ -46,6 +46,7 @@ type Status struct {
 	Revision   vfs.Rev `json:"revision"`          // up to which everything is here
 	Pending    int     `json:"pending_records"`
 	Conflicts  int     `json:"conflicts"`
+	ReadOnly   bool    `json:"read_only"` // because another mirror has the workspace to itself
 	Pushes     uint64  `json:"pushes"`
 	Stale      uint64  `json:"stale_pushes"`
 	Records    uint64  `json:"records_in"`
@@ -144,7 +145,7 @@ func (s *session) status(ctx context.Context) (*Status, error) {
 	}
 	out := &Status{
 		Workspace: s.config.Workspace, Dir: s.config.Dir, PID: os.Getpid(), Drain: s.config.Drain.Seconds(), Connected: st.Link.Connected, Whole: st.Whole,
-		Revision: st.Position.Rev, Pending: st.Pending, Conflicts: st.Conflicts, Pushes: st.Pushes, Stale: st.Stale,
+		Revision: st.Position.Rev, Pending: st.Pending, Conflicts: st.Conflicts, ReadOnly: st.ReadOnly, Pushes: st.Pushes, Stale: st.Stale,
 		Records: st.Records, Chunks: st.Fetched, ChunkBytes: st.FetchedB, Mismatches: st.Mismatches, Repaired: st.Repaired,
 		Compared: st.Compared,
 	}

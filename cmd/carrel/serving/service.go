@@ -18,6 +18,7 @@ import (
 	"github.com/carrelfs/carrel/cmd/carrel/token"
 	"github.com/carrelfs/carrel/execd/api"
 	"github.com/carrelfs/carrel/syncwire"
+	"github.com/carrelfs/carrel/syncwire/exclusive"
 )
 
 // keyName is the file of the server's key in the store's directory.
@@ -150,8 +151,17 @@ func (s *Service) begin(o control.ServeOptions) (*running, error) {
 	if r.tokens, err = token.NewVerifier(s.config.Dir, s.config.Log); err != nil {
 		return nil, err
 	}
+	guard := exclusive.NewGuard()
 	config := syncwire.ServerConfig{
-		Open: r.shelf.open, Verifier: r.tokens, LocalUser: allRights, Agent: s.config.Agent, Log: s.config.Log,
+		Open: func(ctx context.Context, workspace string) (vfs.Authority, error) {
+			a, err := r.shelf.open(ctx, workspace)
+			if err != nil {
+				return nil, err
+			}
+			return guard.Wrap(workspace, a), nil
+		},
+		Verifier: r.tokens, LocalUser: allRights, Agent: s.config.Agent, Log: s.config.Log,
+		Services: map[string]syncwire.Service{exclusive.ServiceName: guard.Service()},
 	}
 	if o.ClientKeys != "" {
 		keys, err := openClientKeys(o.ClientKeys, s.config.Log)
