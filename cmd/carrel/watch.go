@@ -98,18 +98,25 @@ func (p *program) storeThere(ctx context.Context, dir string) error {
 	return s.close()
 }
 
+const (
+	// watchPatience is how long no daemon may be there after one has died.
+	watchPatience = time.Minute
+	// watchSettled is how long a watch must have lasted to be one by a daemon: who finds none is told so at once.
+	watchSettled = time.Second
+)
+
 func (w *watching) run(ctx context.Context) error {
 	var deadline time.Time // for the next daemon to come
 	for {
-		before := w.rev
+		before, began := w.rev, time.Now()
 		err := w.follow(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case !errors.Is(err, vfs.ErrClosed):
 			return err
-		case w.rev != before || deadline.IsZero():
-			deadline = time.Now().Add(ownerPatience)
+		case w.rev != before || deadline.IsZero() || time.Since(began) > watchSettled:
+			deadline = time.Now().Add(watchPatience)
 		case time.Now().After(deadline):
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -162,6 +163,40 @@ func TestStatuses(t *testing.T) {
 	}
 	if got := statusOf(errors.New("x")).http; got != http.StatusInternalServerError {
 		t.Errorf("an unknown error is %d", got)
+	}
+}
+
+// A daemon that is killed before it has read all resets the connection. That is no interruption: who follows something asks again.
+func TestConnectionReset(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer l.Close()
+	group.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			conn.Close()
+		}
+	})
+	x := NewClient(func(context.Context) (net.Conn, error) { return net.Dial("unix", l.Addr().String()) })
+	defer x.Close()
+	if _, err := x.List(t.Context(), "ws"); !errors.Is(err, vfs.ErrClosed) {
+		t.Errorf("a call: %v", err)
+	}
+	news, err := x.Watch(t.Context(), "ws", "/", 0)
+	if err == nil {
+		_, err = news.Next()
+		news.Close()
+	}
+	if !errors.Is(err, vfs.ErrClosed) {
+		t.Errorf("a stream: %v", err)
 	}
 }
 

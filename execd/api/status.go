@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"syscall"
 
 	"connectrpc.com/connect"
 
@@ -107,7 +108,9 @@ func Error(err error) error {
 			return &remoteError{e.Message(), s.err}
 		}
 	}
-	if e.Code() == connect.CodeCanceled || e.Code() == connect.CodeDeadlineExceeded {
+	// Connect takes a connection that was reset for a call that was canceled.
+	reset := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	if (e.Code() == connect.CodeCanceled || e.Code() == connect.CodeDeadlineExceeded) && !reset {
 		return &remoteError{e.Message(), vfs.ErrInterrupted}
 	}
 	if !connect.IsWireError(err) {
