@@ -467,7 +467,7 @@ func TestPushesAreRemembered(t *testing.T) {
 // TestTornPush ends a large push before each of its writes. The store then opens with the tree as it was before, and does
 // not know of the push; or, when the head had been written, with all of it, and answers it.
 func TestTornPush(t *testing.T) {
-	ts := tornStore{t, t.TempDir()}
+	ts := tornStore{t: t, dir: t.TempDir()}
 	s, w := ts.open(nil)
 	for i := range 900 {
 		mustCreate(t, w, fmt.Sprint("f", i), "short")

@@ -15,8 +15,9 @@ import (
 )
 
 // openBadger opens the version store. Every write is durable when it returns (SyncWrites): db.Sync alone would not do,
-// because it syncs the log of the current memtable only, and the keys of a large revision may be in one before it.
-func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err error) {
+// because it syncs the log of the current memtable only, and the keys of a large revision may be in one before it. With a key
+// everything is encrypted that it writes, but for its list of tables and the lengths of things.
+func openBadger(dir string, table int64, key []byte, log *slog.Logger) (db *badger.DB, err error) {
 	defer func() {
 		// Badger panics on some damage that it finds.
 		if r := recover(); r != nil {
@@ -41,6 +42,8 @@ func openBadger(dir string, table int64, log *slog.Logger) (db *badger.DB, err e
 		WithIndexCacheSize(32 << 20).
 		WithCompression(options.Snappy).
 		WithChecksumVerificationMode(options.OnBlockRead).
+		WithEncryptionKey(key).
+		WithEncryptionKeyRotationDuration(keyRotation).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLog{log})
 	// Tables of one size in all levels: a compaction builds some thirty at a time, each in memory of at least twice its size.

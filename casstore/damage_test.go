@@ -67,10 +67,10 @@ func copyStore(t *testing.T, to, from string) {
 }
 
 // sampleStores returns two stores that hold the same tree: one that was closed, and one as a crash leaves it.
-func sampleStores(t *testing.T) (closed, crashed string, want map[string]vfstest.Node) {
+func sampleStores(t *testing.T, key []byte) (closed, crashed string, want map[string]vfstest.Node) {
 	t.Helper()
 	closed = t.TempDir()
-	s, err := Open(closed, Options{Create: true, CommitEvery: time.Hour})
+	s, err := Open(closed, Options{Create: true, CommitEvery: time.Hour, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,15 @@ func sampleStores(t *testing.T) (closed, crashed string, want map[string]vfstest
 
 // TestDamage changes single bytes of a store's files, of one that was closed and of one that was not. Then either
 // opening it says so, or reading or checking it does, or nothing is different: never is other data given out.
-func TestDamage(t *testing.T) {
-	closed, crashed, want := sampleStores(t)
+func TestDamage(t *testing.T) { testDamage(t, nil) }
+
+func testDamage(t *testing.T, key []byte) {
+	closed, crashed, want := sampleStores(t, key)
 	for name, store := range map[string]string{"closed": closed, "crashed": crashed} {
 		t.Run(name, func(t *testing.T) {
 			found := 0
 			for _, path := range storeFiles(t, store) {
-				found += damageFile(t, store, path, want)
+				found += damageFile(t, store, path, key, want)
 			}
 			if found < 10 {
 				t.Errorf("only %d damages were noticed", found)
@@ -104,7 +106,7 @@ func TestDamage(t *testing.T) {
 
 func storeFiles(t *testing.T, dir string) (files []string) {
 	t.Helper()
-	for _, pattern := range []string{"badger/*", "packs/*", "HEAD"} {
+	for _, pattern := range []string{"badger/*", "packs/*", "HEAD", encryptionFile} {
 		list, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +121,7 @@ func storeFiles(t *testing.T, dir string) (files []string) {
 
 // damageFile changes some bytes of a file, one at a time, each in a copy of the store, and counts how often that was
 // noticed.
-func damageFile(t *testing.T, store, path string, want map[string]vfstest.Node) (noticed int) {
+func damageFile(t *testing.T, store, path string, key []byte, want map[string]vfstest.Node) (noticed int) {
 	t.Helper()
 	whole, err := os.ReadFile(filepath.Join(store, path))
 	if err != nil {
@@ -139,7 +141,7 @@ func damageFile(t *testing.T, store, path string, want map[string]vfstest.Node) 
 		if err := os.WriteFile(filepath.Join(dir, path), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := readAll(dir, want); err != nil {
+		if err := readAll(dir, key, want); err != nil {
 			if !errors.Is(err, errOther) {
 				noticed++
 				continue
@@ -156,8 +158,8 @@ func damageFile(t *testing.T, store, path string, want map[string]vfstest.Node) 
 var errOther = errors.New("other data, and no error")
 
 // readAll opens a store and reads everything. It returns how damage was noticed, or errOther.
-func readAll(dir string, want map[string]vfstest.Node) error {
-	s, err := Open(dir, Options{})
+func readAll(dir string, key []byte, want map[string]vfstest.Node) error {
+	s, err := Open(dir, Options{Key: key})
 	if err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func readAll(dir string, want map[string]vfstest.Node) error {
 
 // TestDamagedLogIsKept: a store whose log is damaged is refused, and nothing of the log is lost by trying.
 func TestDamagedLogIsKept(t *testing.T) {
-	_, crashed, want := sampleStores(t)
+	_, crashed, want := sampleStores(t, nil)
 	logs, err := filepath.Glob(filepath.Join(crashed, badgerDir, logPattern))
 	if err != nil || len(logs) != 1 {
 		t.Fatal(logs, err)
@@ -208,7 +210,7 @@ func TestDamagedLogIsKept(t *testing.T) {
 	if err := os.WriteFile(logs[0], whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := readAll(crashed, want); err != nil {
+	if err := readAll(crashed, nil, want); err != nil {
 		t.Fatalf("after the byte was mended: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package casstore
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -60,6 +61,15 @@ func TestFormatExamples(t *testing.T) {
 // readExample decodes an example, and returns what it says and how it is encoded again.
 func readExample(kind string, b []byte) (text string, again []byte, err error) {
 	switch kind {
+	case "encryption":
+		check, err := decodeEncryption(b)
+		var key [KeyLen]byte
+		for i := range key {
+			key[i] = byte(i)
+		}
+		k, keyErr := deriveKeys(key[:])
+		text := fmt.Sprintf("version %d, of the key of bytes 0 to 31: %t", encryptionVersion, bytes.Equal(check, k.check))
+		return text, encodeEncryption(check), errors.Join(err, keyErr)
 	case "format":
 		r, err := decodeFormat(b)
 		return fmt.Sprintf("version %d, epoch %x", r.version, r.epoch), r.encode(), err

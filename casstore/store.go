@@ -29,6 +29,9 @@ type Options struct {
 	Clock func() time.Time
 	// Create makes the store when its directory is missing or empty.
 	Create bool
+	// Key is what the store is encrypted with, KeyLen random bytes, or empty. A store is encrypted from when it is made, or
+	// never; vfs.ErrKey for a key that is not the store's, or a missing one.
+	Key []byte
 	// DefaultHistory is for how long history is kept when nobody has said: see [Store.KeepHistory]. Zero: none.
 	DefaultHistory time.Duration
 	// BufferBytes bounds the dirty file bytes in memory. Zero: 128 MiB.
@@ -68,6 +71,7 @@ type Store struct {
 	db         *badger.DB
 	maps       tableMaps
 	compactors compactors
+	keys       keys // empty when the store is not encrypted
 	epoch      vfs.Epoch
 	packs      *pack.Set
 	pool       *writebuf.Pool
@@ -157,7 +161,8 @@ func (s *Store) start() error {
 	if s.opt.CacheBytes > 0 {
 		packSize = min(packSize, max(s.opt.CacheBytes/cachePacks, chunk.MaxSize))
 	}
-	if s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize}); err != nil {
+	s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize, Key: s.keys.packs})
+	if err != nil {
 		return mapError(err)
 	}
 	if err := s.packs.TruncateTo(s.packEnds); err != nil {
@@ -202,7 +207,7 @@ func (s *Store) openRecords(table int64) (err error) {
 	if err := s.witness.saveLogs(); err != nil {
 		return err
 	}
-	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.log); err != nil {
+	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.keys.records, s.log); err != nil {
 		return err
 	}
 	s.maps.open(s.db)
@@ -242,10 +247,10 @@ func (s *Store) claim() error {
 	case err != nil:
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, badgerDir)); errors.Is(err, os.ErrNotExist) {
-		if !s.opt.Create || !onlyOurs(entries) {
-			return vfs.ErrNotStore
-		}
+	_, err = os.Stat(filepath.Join(s.dir, badgerDir))
+	fresh := errors.Is(err, os.ErrNotExist)
+	if fresh && (!s.opt.Create || !onlyOurs(entries)) {
+		return vfs.ErrNotStore
 	}
 	if s.lock, err = os.OpenFile(filepath.Join(s.dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
@@ -253,7 +258,7 @@ func (s *Store) claim() error {
 	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return vfs.ErrInUse
 	}
-	return nil
+	return s.useKey(fresh)
 }
 
 // onlyOurs reports whether a directory holds nothing, or what is left of a store that was never finished being made,
@@ -261,7 +266,7 @@ func (s *Store) claim() error {
 func onlyOurs(entries []os.DirEntry) bool {
 	for _, e := range entries {
 		switch e.Name() {
-		case lockFile, witnessFile, "lost+found", "control.sock", "daemon.log":
+		case lockFile, witnessFile, encryptionFile, "lost+found", "control.sock", "daemon.log":
 		default:
 			return false
 		}

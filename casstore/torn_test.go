@@ -28,11 +28,12 @@ func crashAt(n int) (hook func(string) error, crashed func() bool) {
 type tornStore struct {
 	t   *testing.T
 	dir string
+	key []byte
 }
 
 func (ts tornStore) open(hook func(string) error) (*Store, *Workspace) {
 	ts.t.Helper()
-	s, err := Open(ts.dir, Options{Create: true, CommitEvery: time.Hour, hook: hook})
+	s, err := Open(ts.dir, Options{Create: true, CommitEvery: time.Hour, Key: ts.key, hook: hook})
 	if err != nil {
 		ts.t.Fatal(err)
 	}
@@ -82,8 +83,10 @@ func snapshotOf(t *testing.T, w *Workspace) map[string]vfstest.Node {
 
 // TestTornCommit ends a large commit before each of its writes. The store then opens with the tree as it was before,
 // or, when the head had been written, as it was to be.
-func TestTornCommit(t *testing.T) {
-	ts := tornStore{t, t.TempDir()}
+func TestTornCommit(t *testing.T) { testTornCommit(tornStore{t: t, dir: t.TempDir()}) }
+
+func testTornCommit(ts tornStore) {
+	t := ts.t
 	s, w := ts.open(nil)
 	ts.change(w, 1)
 	if err := s.Close(); err != nil {
@@ -124,7 +127,7 @@ func TestTornCommit(t *testing.T) {
 
 // TestTornUndo also ends the undoing of a torn commit before each of its writes.
 func TestTornUndo(t *testing.T) {
-	ts := tornStore{t, t.TempDir()}
+	ts := tornStore{t: t, dir: t.TempDir()}
 	s, w := ts.open(nil)
 	ts.change(w, 1)
 	before := snapshotOf(t, w)

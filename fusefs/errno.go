@@ -47,6 +47,7 @@ var errnos = []struct {
 	{vfs.ErrVoidCursor, syscall.ESTALE},
 	{vfs.ErrPushReused, syscall.EINVAL},
 	{vfs.ErrNoRevision, syscall.ESTALE},
+	{vfs.ErrKey, syscall.EACCES},
 	{context.Canceled, syscall.EINTR},
 	{context.DeadlineExceeded, syscall.ETIMEDOUT},
 }

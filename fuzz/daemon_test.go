@@ -34,6 +34,9 @@ const memoryLimit = 350 << 20
 // verboseEnv makes daemons pass on all that they log.
 const verboseEnv = "CARREL_VERBOSE"
 
+// encryptedEnv makes daemons encrypt their stores.
+const encryptedEnv = "CARREL_ENCRYPTED"
+
 // Bounds for what a test waits for; they only tell what is slow from what hangs.
 const (
 	startPatience = 60 * time.Second
@@ -85,7 +88,11 @@ func runDaemon(store, dir string) error {
 
 // openStore opens a store and its one workspace, and makes what is missing of them.
 func openStore(dir string, log *slog.Logger) (*casstore.Store, *casstore.Workspace, error) {
-	s, err := casstore.Open(dir, casstore.Options{Create: true, Logger: log})
+	o := casstore.Options{Create: true, Logger: log}
+	if os.Getenv(encryptedEnv) != "" {
+		o.Key = bytes.Repeat([]byte{7}, casstore.KeyLen)
+	}
+	s, err := casstore.Open(dir, o)
 	if err != nil {
 		return nil, nil, err
 	}

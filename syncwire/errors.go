@@ -54,7 +54,7 @@ var codes = map[error]code{
 	vfs.ErrXattrTooBig: 13, vfs.ErrTooManyLinks: 14, vfs.ErrNotSupported: 15, vfs.ErrNotPermitted: 16, vfs.ErrStale: 17,
 	vfs.ErrBusy: 18, vfs.ErrInterrupted: 19, vfs.ErrNoData: 20, vfs.ErrCorrupt: 21, vfs.ErrClosed: 22, vfs.ErrInUse: 23,
 	vfs.ErrNewerFormat: 24, vfs.ErrNotStore: 25, vfs.ErrNoWorkspace: 26, vfs.ErrWorkspaceBusy: 27, vfs.ErrVoidCursor: 28,
-	vfs.ErrPushReused: 29, vfs.ErrNoRevision: 30,
+	vfs.ErrPushReused: 29, vfs.ErrNoRevision: 30, vfs.ErrKey: 31,
 
 	ErrProtocol: 128, ErrVersion: 129, ErrToken: 130, ErrRights: 131, ErrOverloaded: 132, ErrDraining: 133,
 	ErrNoService: 134, ErrFingerprint: 135, ErrClientKey: 136,

@@ -55,6 +55,7 @@ var codes = map[error]code{
 	vfs.ErrVoidCursor:    28,
 	vfs.ErrPushReused:    29,
 	vfs.ErrNoRevision:    30,
+	vfs.ErrKey:           31,
 }
 
 var sentinels = func() map[code]error {

@@ -31,8 +31,7 @@ func (s *Set) Append(id chunk.ID, codec chunk.Codec, plainLen int, stored []byte
 }
 
 func (s *Set) append(h Header, stored []byte) (Loc, error) {
-	n := int64(h.frameLen())
-	p, off, err := s.reserve(n)
+	p, off, err := s.reserve(s.taken(h))
 	if errors.Is(err, errNoAlloc) {
 		return s.appendAlone(h, stored)
 	}
@@ -40,15 +39,13 @@ func (s *Set) append(h Header, stored []byte) (Loc, error) {
 		return Loc{}, err
 	}
 	defer s.done(p)
-	if err = s.write(p, off, h.append(make([]byte, 0, frameHeader), stored), stored); err != nil {
+	if err = s.writeFrame(p, off, h, stored); err != nil {
 		s.fail(p, off, h, err)
 		return Loc{}, err
 	}
 	s.settle(p, off)
-	return p.loc(off, n), nil
+	return s.loc(p, off, h), nil
 }
-
-func (p *pack) loc(off, n int64) Loc { return Loc{Pack: p.id, Off: uint32(off), Len: uint32(n)} }
 
 // errNoAlloc tells append that space cannot be reserved.
 var errNoAlloc = errors.New("cannot reserve space")
@@ -117,7 +114,7 @@ func (p *pack) whole() int64 {
 func (s *Set) fail(p *pack, off int64, h Header, cause error) {
 	full := isFull(cause)
 	s.mu.Lock()
-	last := p.end == off+int64(h.frameLen())
+	last := p.end == off+s.taken(h)
 	if last {
 		p.end = off
 	}
@@ -140,9 +137,9 @@ func (s *Set) fail(p *pack, off int64, h Header, cause error) {
 // shorter than the frame.
 func (s *Set) markDead(p *pack, off int64, storedLen uint32) {
 	h := Header{dead: true, StoredLen: storedLen}
-	err := s.write(p, off, h.append(nil, nil))
+	err := s.write(p, off+s.lead(), h.append(nil, nil))
 	if err == nil && storedLen > 0 {
-		err = s.write(p, off+int64(h.frameLen())-1, []byte{0})
+		err = s.write(p, off+s.taken(h)-1, []byte{0})
 	}
 	if err != nil {
 		s.mu.Lock()
@@ -156,13 +153,13 @@ func (s *Set) markDead(p *pack, off int64, storedLen uint32) {
 func (s *Set) appendAlone(h Header, stored []byte) (Loc, error) {
 	s.growMu.Lock()
 	defer s.growMu.Unlock()
-	n := int64(h.frameLen())
+	n := s.taken(h)
 	p, off, err := s.takeEnd(n)
 	if err != nil {
 		return Loc{}, err
 	}
 	defer s.done(p)
-	if err := s.write(p, off, h.append(make([]byte, 0, frameHeader), stored), stored); err != nil {
+	if err := s.writeFrame(p, off, h, stored); err != nil {
 		s.truncate(p.file, off)
 		if !isFull(err) {
 			s.sealActive()
@@ -174,7 +171,7 @@ func (s *Set) appendAlone(h Header, stored []byte) (Loc, error) {
 	s.dirty[p] = struct{}{}
 	s.mu.Unlock()
 	s.settle(p, off)
-	return p.loc(off, n), nil
+	return s.loc(p, off, h), nil
 }
 
 // takeEnd makes the caller a user of an active pack that takes a frame of n bytes, and returns the pack's end, when no

@@ -28,6 +28,16 @@
 // before it, its codec, plain length and id are zero. No other flag is used. The payload of a compressed chunk is shorter
 // than the plain bytes, so the length of a frame tells whether it is raw.
 //
+// # Encrypted packs
+//
+// The packs of a set with a key have version 2. Before each of their frames stand 16 random bytes, its nonce. The id and the
+// payload are encrypted: combined, by exclusive or, with the stream of AES-256 in counter mode that has the nonce as its first
+// counter, first the id, then the payload. The crc covers the nonce as well, behind the encrypted payload. Of a dead frame nothing
+// is encrypted, and its nonce is as it happens to be. Locations are those of the frames, without their nonces.
+//
+// So the files say how many chunks there are, and how long each is and its stored form; not which they are, nor whether one was
+// there before. Who can write to the files can change bits of a chunk without the key, as a crc is no signature.
+//
 // # Promises
 //
 //   - Append either returns where the frame is, or an error, and then the frame is not in the pack. A full disk is

@@ -13,9 +13,10 @@ const HeaderSize = fileHeader
 
 // The fixed parts of a file, as drawn in the package comment.
 const (
-	fileMagic   = "CARRELPK"
-	fileVersion = 1
-	fileHeader  = 16
+	fileMagic        = "CARRELPK"
+	plainVersion     = 1
+	encryptedVersion = 2
+	fileHeader       = 16
 
 	frameMagic  = 0x43484e4b // "CHNK"
 	frameHeader = 52
@@ -82,6 +83,14 @@ func (h Header) sum(head []byte, payload ...[]byte) uint32 {
 	return crc
 }
 
+// nonceSum returns the checksum with a nonce behind the payload, if there is one.
+func (h Header) nonceSum(crc uint32, nonce []byte) uint32 {
+	if h.dead {
+		return crc
+	}
+	return crc32.Update(crc, castagnoli, nonce)
+}
+
 // isChunk says why the frame does not hold the chunk that id names, or nothing.
 func (h Header) isChunk(id chunk.ID) string {
 	switch {
@@ -117,12 +126,12 @@ func decodeHeader(b []byte) (h Header, crc uint32, what string) {
 // decodeFrame decodes a frame that is all of b, with everything checked but the id. The payload is part of b.
 func decodeFrame(b []byte) (h Header, payload []byte, what string) {
 	n := min(frameHeader, len(b))
-	h, what = decodeParts(b[:n], b[n:])
+	h, what = decodeParts(nil, b[:n], b[n:])
 	return h, b[n:], what
 }
 
-// decodeParts decodes a frame whose payload is in parts.
-func decodeParts(head []byte, payload ...[]byte) (h Header, what string) {
+// decodeParts decodes a frame whose payload is in parts. That of an encrypted pack has a nonce, and its id stays encrypted.
+func decodeParts(nonce, head []byte, payload ...[]byte) (h Header, what string) {
 	h, crc, what := decodeHeader(head)
 	n := len(head)
 	for _, part := range payload {
@@ -132,28 +141,28 @@ func decodeParts(head []byte, payload ...[]byte) (h Header, what string) {
 	case what != "":
 	case int(h.frameLen()) != n:
 		what = fmt.Sprintf("a frame of %d bytes, not %d", h.frameLen(), n)
-	case h.sum(head[:frameHeader-4], payload...) != crc:
+	case h.nonceSum(h.sum(head[:frameHeader-4], payload...), nonce) != crc:
 		what = "checksum does not match"
 	}
 	return h, what
 }
 
 // appendFileHeader appends the header of pack id to dst.
-func appendFileHeader(dst []byte, id uint32) []byte {
+func appendFileHeader(dst []byte, version, id uint32) []byte {
 	dst = append(dst, fileMagic...)
-	dst = binary.BigEndian.AppendUint32(dst, fileVersion)
+	dst = binary.BigEndian.AppendUint32(dst, version)
 	return binary.BigEndian.AppendUint32(dst, id)
 }
 
-// checkFileHeader checks the header of pack id.
-func checkFileHeader(b []byte, id uint32) error {
+// checkFileHeader checks the header of pack id. A pack of another version is not necessarily damaged.
+func checkFileHeader(b []byte, version, id uint32) error {
 	bad := func(format string, args ...any) error {
 		return &CorruptError{Pack: id, What: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case len(b) != fileHeader || string(b[:8]) != fileMagic:
 		return bad("no pack file but %.16q", b)
-	case binary.BigEndian.Uint32(b[8:]) != fileVersion:
+	case binary.BigEndian.Uint32(b[8:]) != version:
 		return fmt.Errorf("pack %s: version %d: %w", name(id), binary.BigEndian.Uint32(b[8:]), ErrVersion)
 	case binary.BigEndian.Uint32(b[12:]) != id:
 		return bad("the file of pack %d", binary.BigEndian.Uint32(b[12:]))

@@ -28,6 +28,6 @@ const (
 	// scanBuffer is how much Scan reads at a time.
 	scanBuffer = 256 << 10
 
-	// maxFrame is the longest frame: the largest chunk, raw.
+	// maxFrame is the longest frame: the largest chunk, raw. A nonce before it is not part of it.
 	maxFrame = frameHeader + chunk.MaxSize
 )

@@ -10,6 +10,9 @@ type Options struct {
 	// reserved, as on filesystems that cannot: then appends wait for each other.
 	Prealloc int64
 
+	// Key encrypts the packs: KeyLen bytes, or none. All packs of a directory have the same.
+	Key []byte
+
 	// Hook, when set, is called before every operation on the disk, from any goroutine. An error that it returns is
 	// taken for the operation's own, which is not done. It is for tests.
 	Hook func(Op) error

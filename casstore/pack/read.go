@@ -63,10 +63,11 @@ func (s *Set) read(dst []byte, loc Loc, id chunk.ID, wait func()) (Header, []byt
 		return Header{}, nil, loc.corrupt("no frame has %d bytes there", loc.Len)
 	}
 	frame := slices.Grow(dst[:0], int(loc.Len))[:loc.Len]
-	if err := s.fill(loc, 0, wait, frame); err != nil {
+	nonce, err := s.fillFrame(loc, wait, frame)
+	if err != nil {
 		return Header{}, nil, err
 	}
-	h, payload, what := decodeFrame(frame)
+	h, payload, what := s.decodeFrame(nonce, frame)
 	if what == "" {
 		what = h.isChunk(id)
 	}
@@ -98,7 +99,7 @@ func (s *Set) ReadRaw(p []byte, off int, loc Loc, id chunk.ID, known bool, wait 
 	}
 	var err error
 	if known {
-		err = s.fill(loc, frameHeader+off, wait, p)
+		err = s.readPart(p, off, loc, wait)
 	} else {
 		err = s.readRaw(p, off, loc, id, wait)
 	}
@@ -113,10 +114,11 @@ func (s *Set) readRaw(p []byte, off int, loc Loc, id chunk.ID, wait func()) erro
 	buf := frames.Get().(*[maxFrame]byte)
 	defer frames.Put(buf)
 	before, after := buf[:frameHeader+off], buf[frameHeader+off+len(p):loc.Len]
-	if err := s.fill(loc, 0, wait, before, p, after); err != nil {
+	nonce, err := s.fillFrame(loc, wait, before, p, after)
+	if err != nil {
 		return err
 	}
-	h, what := decodeParts(before[:frameHeader], before[frameHeader:], p, after)
+	h, what := s.decodeParts(nonce, before[:frameHeader], before[frameHeader:], p, after)
 	switch {
 	case what != "":
 	case h.Codec != chunk.Raw:
@@ -127,6 +129,7 @@ func (s *Set) readRaw(p []byte, off int, loc Loc, id chunk.ID, wait func()) erro
 	if what != "" {
 		return loc.corrupt("%s", what)
 	}
+	s.reveal(nonce, off, p)
 	return nil
 }
 

@@ -28,17 +28,20 @@ func (s *Set) Scan(id uint32, fn func(Loc, Header) error) error {
 	if err := readError(id, 0, err); err != nil {
 		return err
 	}
-	if err := checkFileHeader(head[:n], id); err != nil {
+	if err := checkFileHeader(head[:n], s.version(), id); err != nil {
 		return err
 	}
-	return scanFrames(r, id, end, fn)
+	return s.scanFrames(r, id, end, fn)
 }
 
 // scanFrames calls fn for every frame that r gives, up to the offset end.
-func scanFrames(r io.Reader, id uint32, end int64, fn func(Loc, Header) error) error {
-	buf := make([]byte, 0, maxFrame)
+func (s *Set) scanFrames(r io.Reader, id uint32, end int64, fn func(Loc, Header) error) error {
+	buf, nonce, lead := make([]byte, 0, maxFrame), new([nonceLen]byte), s.lead()
 	for off := int64(fileHeader); off < end; {
-		loc := Loc{Pack: id, Off: uint32(off)}
+		loc := Loc{Pack: id, Off: uint32(off + lead)}
+		if _, err := io.ReadFull(r, nonce[:lead]); readError(id, off, err) != nil {
+			return readError(id, off, err)
+		}
 		n, err := io.ReadFull(r, buf[:frameHeader])
 		if err := readError(id, off, err); err != nil {
 			return err
@@ -52,10 +55,10 @@ func scanFrames(r io.Reader, id uint32, end int64, fn func(Loc, Header) error) e
 		if err := readError(id, off, err); err != nil {
 			return err
 		}
-		if _, _, what = decodeFrame(buf[:frameHeader+n]); what != "" {
+		if h, _, what = s.decodeFrame(nonce, buf[:frameHeader+n]); what != "" {
 			return loc.corrupt("%s", what)
 		}
-		if off += int64(loc.Len); h.dead {
+		if off += lead + int64(loc.Len); h.dead {
 			continue
 		}
 		if err := fn(loc, h); err != nil {

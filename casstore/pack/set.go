@@ -18,6 +18,7 @@ import (
 type Set struct {
 	dir  string
 	opts Options
+	enc  *encryption // nil when the packs have no key
 
 	growMu sync.Mutex
 
@@ -76,6 +77,12 @@ func Open(dir string, opts Options) (*Set, error) {
 		opened: list.New(), noAlloc: opts.Prealloc < 0,
 	}
 	s.settled.L = &s.mu
+	if len(opts.Key) > 0 {
+		var err error
+		if s.enc, err = newEncryption(opts.Key); err != nil {
+			return nil, fmt.Errorf("open packs: %w", err)
+		}
+	}
 	if err := s.list(); err != nil {
 		return nil, fmt.Errorf("open packs: %w", err)
 	}
@@ -97,7 +104,7 @@ func (s *Set) list() error {
 		if err != nil {
 			return err
 		}
-		if info.Size() > MaxPackSize+maxFrame {
+		if info.Size() > MaxPackSize+nonceLen+maxFrame {
 			return &CorruptError{Pack: id, What: fmt.Sprintf("a file of %d bytes", info.Size())}
 		}
 		s.packs[id] = &pack{id: id, end: info.Size(), alloc: info.Size(), synced: info.Size(), flushed: info.Size()}

@@ -60,7 +60,7 @@ func (s *Set) begin() error {
 		return err
 	}
 	p := &pack{id: id, file: file, end: fileHeader, alloc: fileHeader}
-	if err := s.write(p, 0, appendFileHeader(nil, id)); err != nil {
+	if err := s.write(p, 0, appendFileHeader(nil, s.version(), id)); err != nil {
 		file.Close()
 		// Should it stay behind, TruncateTo removes it; until then its number must not be used again.
 		if os.Remove(file.Name()) != nil {

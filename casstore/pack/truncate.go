@@ -70,7 +70,7 @@ func (s *Set) checkFile(id uint32) error {
 	if _, err := io.ReadFull(file, head[:]); err != nil {
 		return fmt.Errorf("pack %s: %w", name(id), err)
 	}
-	return checkFileHeader(head[:], id)
+	return checkFileHeader(head[:], s.version(), id)
 }
 
 // cut cuts a pack at end. It does so even where the file ends there: space that was reserved may lie behind.

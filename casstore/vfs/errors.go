@@ -35,6 +35,7 @@ var (
 	ErrVoidCursor    = errors.New("void cursor")             // changes since it cannot be told: take a snapshot
 	ErrPushReused    = errors.New("push id used by another") // other records came under the same id
 	ErrNoRevision    = errors.New("no such revision")        // of a workspace, or one that is no longer kept
+	ErrKey           = errors.New("wrong or missing key")    // of an encrypted store
 )
 
 // Errors returns every sentinel of this package, for the tests that take all of them through a translation table.
@@ -43,6 +44,6 @@ func Errors() []error {
 		ErrNotExist, ErrExist, ErrNotDir, ErrIsDir, ErrNotEmpty, ErrNameTooLong, ErrInvalid, ErrTooBig, ErrNoSpace,
 		ErrQuota, ErrReadOnly, ErrNoXattr, ErrXattrTooBig, ErrTooManyLinks, ErrNotSupported, ErrNotPermitted, ErrStale,
 		ErrBusy, ErrInterrupted, ErrNoData, ErrCorrupt, ErrClosed, ErrInUse, ErrNewerFormat, ErrNotStore, ErrNoWorkspace,
-		ErrWorkspaceBusy, ErrVoidCursor, ErrPushReused, ErrNoRevision,
+		ErrWorkspaceBusy, ErrVoidCursor, ErrPushReused, ErrNoRevision, ErrKey,
 	}
 }

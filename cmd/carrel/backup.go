@@ -19,7 +19,8 @@ func (p *program) backupCommand() *cli.Command {
 			"they are at one moment, also while they are mounted and written to. What forks have in common is there once. With\n" +
 			"--since it writes only what has changed since then, which can be loaded where the backup before was. 'carrel load'\n" +
 			"reads the stream. Replicas of other stores are left out; atimes, quotas and history are too, and so are snapshots\n" +
-			"and conflicts of workspaces of which only the changes are written.",
+			"and conflicts of workspaces of which only the changes are written. The stream of an encrypted store is not\n" +
+			"encrypted: pipe it through a program that does that.",
 		Flags: []cli.Flag{
 			storeFlag(),
 			&cli.StringFlag{
@@ -38,6 +39,13 @@ func (p *program) backup(c *cli.Context) error {
 	}
 	if p.screen {
 		return &usageError{c, "a backup would spoil the terminal: redirect stdout"}
+	}
+	dir, err := storeDir(c)
+	if err != nil {
+		return err
+	}
+	if casstore.Encrypted(dir) {
+		p.warn("the store is encrypted, and what is written is not")
 	}
 	return p.withStore(c, false, func(s *opened) error {
 		r, err := s.Backup(c.Context, casstore.BackupOptions{Workspaces: args, Since: c.String("since")}, p.stdout)

@@ -116,7 +116,11 @@ func waitFor(ctx context.Context, d time.Duration) error {
 
 // own opens the store in this process and serves it to others meanwhile.
 func (p *program) own(dir string, create bool) (*opened, error) {
-	s, err := casstore.Open(dir, casstore.Options{Create: create, DefaultHistory: casstore.DefaultHistory})
+	key, err := p.key()
+	if err != nil {
+		return nil, err
+	}
+	s, err := casstore.Open(dir, casstore.Options{Create: create, Key: key, DefaultHistory: casstore.DefaultHistory})
 	if err != nil {
 		return nil, err
 	}

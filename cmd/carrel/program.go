@@ -23,6 +23,7 @@ type program struct {
 	talk   bool // stderr is a terminal: progress bars are welcome
 
 	patience time.Duration // ownerPatience
+	keyFile  string        // of the store, or of none
 }
 
 func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
@@ -63,7 +64,8 @@ func (p *program) app() *cli.App {
 		Description: "The store is --store DIR, else $CARREL_STORE, else $XDG_DATA_HOME/carrel, else\n" +
 			"~/.local/share/carrel. Flags go before the arguments. A place in a workspace is written\n" +
 			"WORKSPACE:/PATH. WORKSPACE@WHEN is the workspace as it was, read-only: at a revision (demo@1234), at a\n" +
-			"snapshot (demo@NAME), or so long ago (demo@2h, demo@3d).",
+			"snapshot (demo@NAME), or so long ago (demo@2h, demo@3d). A store that is encrypted needs its key: --key-file FILE,\n" +
+			"else $CARREL_KEY_FILE.",
 		Version:              version(),
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,
@@ -75,10 +77,10 @@ func (p *program) app() *cli.App {
 		DisableSliceFlagSeparator: true,                         // workspaces may have commas in their names, and commands have
 		ExitErrHandler:            func(*cli.Context, error) {}, // the exit status is decided in one place, report
 		OnUsageError:              onUsageError,
-		Flags:                     []cli.Flag{storeFlag()},
+		Flags:                     []cli.Flag{storeFlag(), keyFileFlag()},
 		Action:                    noCommand,
 		Commands: []*cli.Command{
-			p.mountCommand(), p.joinCommand(), p.umountCommand(), p.workspaceCommand(),
+			p.initCommand(), p.mountCommand(), p.joinCommand(), p.umountCommand(), p.workspaceCommand(),
 			p.forkCommand(), p.diffCommand(), p.mergeCommand(), p.conflictsCommand(), p.restoreCommand(), p.logCommand(),
 			p.snapshotCommand(), p.historyCommand(),
 			p.backupCommand(), p.loadCommand(),
@@ -93,17 +95,18 @@ func (p *program) app() *cli.App {
 		},
 	}
 	for _, c := range app.Commands {
-		prepare(c)
+		p.prepare(c)
 	}
 	return app
 }
 
 // prepare gives a command what all have. The library would take an argument "help" for a command of that name.
-func prepare(c *cli.Command) {
+func (p *program) prepare(c *cli.Command) {
 	c.OnUsageError = onUsageError
 	c.HideHelpCommand = true
+	p.withKeyFile(c)
 	for _, sub := range c.Subcommands {
-		prepare(sub)
+		p.prepare(sub)
 	}
 }
 

@@ -115,6 +115,8 @@ var advices = []struct {
 	{syncwire.ErrRights, "'carrel token create' makes one that allows it, where the store is."},
 	{syncwire.ErrClientKey, "Ask whoever runs it to add yours: 'carrel sync key FILE' prints it."},
 	{syncwire.ErrFingerprint, "Somebody else answers there, or the server has a new key: ask whoever runs it for its URL."},
+	{vfs.ErrKey, "Name the key file that the store was made with: --key-file FILE, or set CARREL_KEY_FILE. One that is not encrypted\n" +
+		"wants none. Nothing was changed."},
 	{vfs.ErrNewerFormat, "A newer version of carrel made this store: use that version. Nothing was changed."},
 	{vfs.ErrCorrupt, "Nothing was changed. 'carrel check --bytes' lists all that is damaged; a store that cannot be opened\n" +
 		"at all must be restored from a copy of its directory, or made anew of a backup by 'carrel load'."},

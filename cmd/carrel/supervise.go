@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +34,7 @@ func (p *program) supervise(ctx context.Context, j job, log *slog.Logger, ready 
 		Clean: func() error { return daemon.CleanMounts(j.store) },
 		Command: func(resume bool) *exec.Cmd {
 			cmd := exec.Command("/proc/self/exe")
-			cmd.Args = j.arguments("daemon", append(flags, fmt.Sprintf("--resume=%t", resume))...)
+			cmd.Args = j.arguments("daemon", slices.Concat(flags, p.keyFlags(), []string{fmt.Sprintf("--resume=%t", resume)})...)
 			cmd.Stderr = p.stderr
 			return cmd
 		},
@@ -80,7 +81,7 @@ func (p *program) mountDetached(ctx context.Context, j job) error {
 		return err
 	}
 	defer log.Close() // the supervisor has its own
-	if err := startDetached(log, nil, j.arguments("supervise")); err != nil {
+	if err := startDetached(log, nil, j.arguments("supervise", p.keyFlags()...)); err != nil {
 		return err
 	}
 	p.sayMounted(j)
@@ -219,10 +220,13 @@ func (p *program) daemon(c *cli.Context) error {
 	if c.Bool("quiet") {
 		level = slog.LevelWarn
 	}
-	err = daemon.Run(ctx, daemon.Config{
-		Store: j.store, Mount: j.mount, Agent: "carrel " + version(), Resume: c.Bool("resume"), Log: p.daemonLog(level),
-		Ready: func() { daemon.WriteStatus(status, daemon.Status{Ready: true}) },
-	})
+	key, err := p.key()
+	if err == nil {
+		err = daemon.Run(ctx, daemon.Config{
+			Store: j.store, Key: key, Mount: j.mount, Agent: "carrel " + version(), Resume: c.Bool("resume"), Log: p.daemonLog(level),
+			Ready: func() { daemon.WriteStatus(status, daemon.Status{Ready: true}) },
+		})
+	}
 	if err != nil {
 		daemon.WriteStatus(status, statusOf(err))
 		return errQuiet

@@ -51,6 +51,7 @@ var statuses = []status{
 	{vfs.ErrInUse, "in_use", connect.CodeUnavailable, http.StatusServiceUnavailable},
 	{vfs.ErrNewerFormat, "newer_format", connect.CodeUnimplemented, http.StatusNotImplemented},
 	{vfs.ErrNotStore, "not_store", connect.CodeFailedPrecondition, http.StatusConflict},
+	{vfs.ErrKey, "key", connect.CodeFailedPrecondition, http.StatusConflict},
 	{vfs.ErrVoidCursor, "void_cursor", connect.CodeOutOfRange, http.StatusGone},
 	{vfs.ErrPushReused, "push_reused", connect.CodeAlreadyExists, http.StatusConflict},
 }

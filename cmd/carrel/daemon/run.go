@@ -20,6 +20,7 @@ import (
 // Config says what a daemon does.
 type Config struct {
 	Store string        // its directory, absolute and without symlinks; made when there is none
+	Key   []byte        // casstore.Options.Key
 	Mount control.Mount // the first; the zero Mount for a daemon that is to serve other machines or run things
 	Agent string        // what it says it is to them
 	// Resume also mounts what a daemon before this one, which died, had mounted.
@@ -78,7 +79,7 @@ func openStore(ctx context.Context, o Config) (*casstore.Store, error) {
 	deadline := time.Now().Add(storePatience)
 	for {
 		s, err := casstore.Open(o.Store, casstore.Options{
-			Create: true, Logger: o.Log, DefaultHistory: casstore.DefaultHistory,
+			Create: true, Key: o.Key, Logger: o.Log, DefaultHistory: casstore.DefaultHistory,
 		})
 		if !errors.Is(err, vfs.ErrInUse) || time.Now().After(deadline) {
 			return s, err

@@ -23,7 +23,7 @@ func StatusOf(err error, text string) Status {
 	text = text[:min(len(text), maxStatus/8)] // JSON may take six bytes for one
 	s := Status{Error: text, InUse: errors.Is(err, vfs.ErrInUse)}
 	for _, fatal := range []error{
-		vfs.ErrCorrupt, vfs.ErrNewerFormat, vfs.ErrNotStore, vfs.ErrNoWorkspace, vfs.ErrInvalid, vfs.ErrNotDir,
+		vfs.ErrCorrupt, vfs.ErrNewerFormat, vfs.ErrNotStore, vfs.ErrKey, vfs.ErrNoWorkspace, vfs.ErrInvalid, vfs.ErrNotDir,
 	} {
 		s.Fatal = s.Fatal || errors.Is(err, fatal)
 	}
