@@ -1,6 +1,8 @@
 package casstore
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -49,6 +51,23 @@ func deriveKeys(key []byte) (k keys, err error) {
 func Encrypted(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, encryptionFile))
 	return err == nil
+}
+
+// AEAD returns a cipher (AES-256-GCM, which makes its own nonces) for what a process keeps beside an encrypted store, with a key
+// of its own for each purpose. It is nil for a store that is not encrypted.
+func (s *Store) AEAD(purpose string) (cipher.AEAD, error) {
+	if len(s.opt.Key) == 0 {
+		return nil, nil
+	}
+	key, err := hkdf.Key(sha256.New, s.opt.Key, nil, "carrel "+purpose, KeyLen)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // useKey finds out whether the store is encrypted, and whether the key is its key, before anything of it is opened. In a store that

@@ -68,18 +68,26 @@ func frameLen(b []byte) (int, error) {
 		return 0, nil
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n > maxFrame {
+	if n > maxFrame+sealMost {
 		return 0, fmt.Errorf("an event of %d bytes in a log: %w", n, vfs.ErrCorrupt)
 	}
 	return frameHeader + int(n), nil
 }
 
+// checkFrame verifies the checksum of a whole frame.
+func checkFrame(b []byte) error {
+	if crc32.Checksum(b[frameHeader:], castagnoli) != binary.BigEndian.Uint32(b[4:]) {
+		return fmt.Errorf("an event in a log: checksum: %w", vfs.ErrCorrupt)
+	}
+	return nil
+}
+
 // parseFrame reads a whole frame. The event's data lies in b.
 func parseFrame(b []byte) (Event, error) {
-	body := b[frameHeader:]
-	if crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(b[4:]) {
-		return Event{}, fmt.Errorf("an event in a log: checksum: %w", vfs.ErrCorrupt)
+	if err := checkFrame(b); err != nil {
+		return Event{}, err
 	}
+	body := b[frameHeader:]
 	var e Event
 	var n [3]int
 	e.Seq, n[0] = binary.Uvarint(body)

@@ -264,5 +264,5 @@ func (e *Exec) write() error {
 		Result: e.result,
 	}
 	e.mu.Unlock()
-	return writeState(e.dir, r)
+	return writeState(e.dir, r, e.log.seal)
 }

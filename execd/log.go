@@ -21,6 +21,7 @@ import (
 type Log struct {
 	dir     string
 	segment int64 // size from which another one begins
+	seal    seal
 
 	writing sync.Mutex // held while an event is written; before mu
 	file    *os.File   // the last segment, while it is being written
@@ -52,9 +53,9 @@ func (s segment) path(dir string) string {
 const segmentSuffix = ".log"
 
 // newLog returns an empty log in a directory that is there and has no log.
-func newLog(dir string, size int64) *Log {
+func newLog(dir string, size int64, seal seal) *Log {
 	return &Log{
-		dir: dir, segment: max(size/logSegments, 1), next: 1,
+		dir: dir, seal: seal, segment: max(size/logSegments, 1), next: 1,
 		changed: make(chan struct{}), holders: map[*Reader]struct{}{},
 	}
 }
@@ -101,7 +102,7 @@ func (l *Log) add(s Stream, p []byte) {
 	e := Event{Seq: l.next, Time: time.Now(), Stream: s, Data: p, Offset: l.offset}
 	l.mu.Unlock()
 	l.buf = appendFrame(l.buf[:0], e)
-	n, err := l.put(e.Seq, l.buf)
+	n, err := l.put(e.Seq, l.seal.hideFrame(l.buf))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {

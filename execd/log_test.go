@@ -36,7 +36,7 @@ func readAll(t *testing.T, l *Log, after uint64) []Event {
 // A reader that begins anywhere sees every number once, as an event or in a gap, and the bytes that were written.
 func TestResumeFromAnySeq(t *testing.T) {
 	const events = 500
-	l := newLog(t.TempDir(), 16<<10)
+	l := newLog(t.TempDir(), 16<<10, seal{})
 	text := func(i uint64) []byte { return fmt.Appendf(nil, "%d: %s", i, bytes.Repeat([]byte{'x'}, int(i*7%200))) }
 	for i := range uint64(events - 1) {
 		l.Write(Stream(1+i%2), text(i+1))
@@ -66,7 +66,7 @@ func TestResumeFromAnySeq(t *testing.T) {
 // The beginning and the end are kept, within the size, and what is missing is told to the byte.
 func TestLogKeepsHeadAndTail(t *testing.T) {
 	dir := t.TempDir()
-	l := newLog(dir, 64<<10)
+	l := newLog(dir, 64<<10, seal{})
 	const n, size = 3000, 100
 	for range n {
 		l.Write(Stdout, make([]byte, size))
@@ -112,7 +112,7 @@ func TestLogKeepsHeadAndTail(t *testing.T) {
 // A reader that holds loses nothing: the writer waits for it, and no longer than it is there.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLog(t.TempDir(), 16<<10)
+		l := newLog(t.TempDir(), 16<<10, seal{})
 		held, fell := l.Attach(0, true), l.Attach(0, false)
 		written := make(chan struct{})
 		go func() {
@@ -144,7 +144,7 @@ func TestHold(t *testing.T) {
 
 // Many readers, which begin and end at any time, beside a writer: each sees what comes after where it began, in order.
 func TestReadersBesideWriter(t *testing.T) {
-	l := newLog(t.TempDir(), 32<<10)
+	l := newLog(t.TempDir(), 32<<10, seal{})
 	const readers = 8
 	errs := make(chan error, readers)
 	for i := range readers {
@@ -191,7 +191,7 @@ func follow(ctx context.Context, r *Reader, whole bool) error {
 // What cannot be written is missing, and said to be.
 func TestLogOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	l := newLog(dir, 16<<10)
+	l := newLog(dir, 16<<10, seal{})
 	l.Write(Stdout, []byte("before"))
 	if err := l.file.Close(); err != nil { // every write fails from here on
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestLogOnFullDisk(t *testing.T) {
 // A log whose daemon died in the middle of an event is whole up to it, wherever that was.
 func TestResumeLogTorn(t *testing.T) {
 	dir := t.TempDir()
-	l := newLog(dir, 1<<20)
+	l := newLog(dir, 1<<20, seal{})
 	ends := []int64{0}
 	for i := range 20 {
 		l.Write(Stderr, bytes.Repeat([]byte{byte(i)}, i*3+1))
@@ -240,7 +240,7 @@ func TestResumeLogTorn(t *testing.T) {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, result, err := resumeLog(dir, 1<<20)
+		again, result, err := resumeLog(dir, 1<<20, seal{})
 		if err != nil || result != nil {
 			t.Fatal(result, err)
 		}
@@ -263,7 +263,7 @@ func TestResumeLogTorn(t *testing.T) {
 // What is on disk and is not what was written is an error, not output.
 func TestReadDamage(t *testing.T) {
 	dir := t.TempDir()
-	l := newLog(dir, 1<<20)
+	l := newLog(dir, 1<<20, seal{})
 	l.Write(Stdout, []byte("hello"))
 	if err := l.end(nil); err != nil {
 		t.Fatal(err)

@@ -103,8 +103,12 @@ func (r *Reader) frame() (e Event, ok bool, err error) {
 	if err == nil && (n == 0 || n > len(r.buf)) {
 		return Event{}, false, nil
 	}
+	var frame []byte
 	if err == nil {
-		e, err = parseFrame(r.buf[:n])
+		frame, err = r.log.seal.showFrame(r.buf[:n])
+	}
+	if err == nil {
+		e, err = parseFrame(frame)
 	}
 	if err != nil {
 		return Event{}, false, corrupt(r.path(), err)

@@ -3,6 +3,7 @@ package execd
 import (
 	"cmp"
 	"context"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -31,7 +32,10 @@ type Config struct {
 	// Open opens the workspace of an exec: ErrNoWorkspace when there is none.
 	Open func(ctx context.Context, name string) (Workspace, error)
 	// Keep keeps the process from ending until release is called; nil when nothing would end it.
-	Keep       func() (release func(), err error)
+	Keep func() (release func(), err error)
+	// AEAD gives each exec a cipher, always the same, for what is written down of it; it makes its own nonces. Nil, or when it
+	// returns nil: that can be read by who can read Dir.
+	AEAD       func(id string) (cipher.AEAD, error)
 	Log        *slog.Logger
 	LogSize    int64 // DefaultLogSize when zero
 	MaxRunning int   // MaxRunning when zero
@@ -150,15 +154,28 @@ func (r *Registry) claim(spec *Spec, digest [sha256.Size]byte, why string) (e *E
 	if spec.ID == "" {
 		spec.ID = strings.ToLower(rand.Text()[:12])
 	}
+	seal, err := r.seal(spec.ID)
+	if err != nil {
+		return nil, false, fmt.Errorf("start exec %s: %w", spec.ID, err)
+	}
 	dir := filepath.Join(r.config.Dir, spec.ID)
 	e = &Exec{
-		registry: r, dir: dir, digest: digest, created: time.Now(), log: newLog(dir, r.config.LogSize),
+		registry: r, dir: dir, digest: digest, created: time.Now(), log: newLog(dir, r.config.LogSize, seal),
 		ready: make(chan struct{}), done: make(chan struct{}), spec: spec.public(), why: why, state: StateStarting,
 	}
 	r.execs[spec.ID] = e
 	r.running++
 	r.owned.Add(1)
 	return e, true, nil
+}
+
+// seal returns that of what is written down of an exec.
+func (r *Registry) seal(id string) (seal, error) {
+	if r.config.AEAD == nil {
+		return seal{}, nil
+	}
+	aead, err := r.config.AEAD(id)
+	return seal{aead}, err
 }
 
 // drop forgets an exec that could not be started.

@@ -42,7 +42,7 @@ type record struct {
 	Result  *Result   `json:"result,omitempty"`
 }
 
-func writeState(dir string, r record) error {
+func writeState(dir string, r record, seal seal) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func writeState(dir string, r record) error {
 		return err
 	}
 	defer f.Cleanup() // does nothing once it has its place
-	if _, err := f.Write(b); err != nil {
+	if _, err := f.Write(seal.hide(b)); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
@@ -62,21 +62,24 @@ func writeState(dir string, r record) error {
 	return os.Rename(f.Name(), filepath.Join(dir, stateName))
 }
 
-func readState(dir string) (record, error) {
+func readState(dir string, seal seal) (record, error) {
 	var r record
 	b, err := os.ReadFile(filepath.Join(dir, stateName))
 	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal(b, &r); err != nil {
+	if b, err = seal.show(b); err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
 		return r, corrupt(filepath.Join(dir, stateName), err)
 	}
 	return r, nil
 }
 
 // openLog returns the log of an exec that has ended.
-func openLog(dir string, r record) (*Log, error) {
-	l := newLog(dir, DefaultLogSize)
+func openLog(dir string, r record, seal seal) (*Log, error) {
+	l := newLog(dir, DefaultLogSize, seal)
 	l.next, l.offset, l.ended, l.free = r.Last+1, r.Offset, true, true
 	var err error
 	l.segs, err = listSegments(dir)
@@ -85,8 +88,8 @@ func openLog(dir string, r record) (*Log, error) {
 
 // resumeLog returns the log of an exec whose daemon died, and the result when that is in it already. What was written
 // in part is cut off.
-func resumeLog(dir string, size int64) (*Log, *Result, error) {
-	l := newLog(dir, size)
+func resumeLog(dir string, size int64, seal seal) (*Log, *Result, error) {
+	l := newLog(dir, size, seal)
 	var err error
 	if l.segs, err = listSegments(dir); err != nil || len(l.segs) == 0 {
 		return l, nil, err
@@ -104,7 +107,11 @@ func resumeLog(dir string, size int64) (*Log, *Result, error) {
 		if err != nil || n == 0 || whole+n > len(b) {
 			break
 		}
-		e, err := parseFrame(b[whole : whole+n])
+		frame, err := seal.showFrame(b[whole : whole+n])
+		if err != nil {
+			break
+		}
+		e, err := parseFrame(frame)
 		if err != nil {
 			break
 		}
@@ -155,7 +162,11 @@ func listSegments(dir string) ([]segment, error) {
 // never began.
 func (r *Registry) recover(id string) (*Exec, error) {
 	dir := filepath.Join(r.config.Dir, id)
-	rec, err := readState(dir)
+	seal, err := r.seal(id)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := readState(dir, seal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, os.RemoveAll(dir)
 	}
@@ -167,15 +178,15 @@ func (r *Registry) recover(id string) (*Exec, error) {
 		ready: closedChan, done: closedChan, state: rec.State, result: rec.Result,
 	}
 	if e.result != nil {
-		e.log, err = openLog(dir, rec)
+		e.log, err = openLog(dir, rec, seal)
 		return e, err
 	}
-	return e, e.lose(rec)
+	return e, e.lose(rec, seal)
 }
 
 // lose ends the exec of a daemon that died.
-func (e *Exec) lose(rec record) (err error) {
-	if e.log, e.result, err = resumeLog(e.dir, e.registry.config.LogSize); err != nil {
+func (e *Exec) lose(rec record, seal seal) (err error) {
+	if e.log, e.result, err = resumeLog(e.dir, e.registry.config.LogSize, seal); err != nil {
 		return err
 	}
 	if e.result != nil { // it died between writing the last event and the state

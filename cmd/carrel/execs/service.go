@@ -2,6 +2,7 @@ package execs
 
 import (
 	"context"
+	"crypto/cipher"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -89,7 +90,8 @@ func Open(c Config) (*Service, error) {
 	s.backends = map[string]execd.Backend{JS: js.New(), Shell: execd.Func(scripts.run), Container: s.containers}
 	s.execs, err = execd.Open(execd.Config{
 		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: scripts.choose,
-		Open: s.places.open, Keep: c.Keep, Log: c.Log,
+		Open: s.places.open, Keep: c.Keep,
+		AEAD: func(id string) (cipher.AEAD, error) { return c.Store.AEAD("exec " + id) }, Log: c.Log,
 	})
 	return s, err
 }
