@@ -90,8 +90,7 @@ func Open(c Config) (*Service, error) {
 	s.backends = map[string]execd.Backend{JS: js.New(), Shell: execd.Func(scripts.run), Container: s.containers}
 	s.execs, err = execd.Open(execd.Config{
 		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: scripts.choose,
-		Open: s.places.open, Keep: c.Keep,
-		AEAD: func(id string) (cipher.AEAD, error) { return c.Store.AEAD("exec " + id) }, Log: c.Log,
+		Open: s.places.open, Keep: c.Keep, AEAD: s.aead, Log: c.Log,
 	})
 	return s, err
 }
@@ -103,6 +102,14 @@ func (s *Service) Register(handle func(pattern string, h http.Handler), access a
 
 // Release lets go of a workspace that nothing runs on: the next exec there starts as the first one does.
 func (s *Service) Release(workspace string) { s.containers.Release(workspace) }
+
+// aead is what an exec's log and state are encrypted with. A mirror is not encrypted, and neither is what ran on it.
+func (s *Service) aead(id string) (cipher.AEAD, error) {
+	if s.config.Store == nil {
+		return nil, nil
+	}
+	return s.config.Store.AEAD("exec " + id)
+}
 
 func (s *Service) keep() (release func(), err error) { return s.config.Keep() }
 
