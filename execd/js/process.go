@@ -27,6 +27,9 @@ const startPatience = 30 * time.Second
 // maxSaid is how much is kept of what a worker itself says, which is nothing unless it fails.
 const maxSaid = 4 << 10
 
+// program becomes a worker. Tests have another than themselves.
+var program = "/proc/self/exe"
+
 // process is a worker that is ready.
 type process struct {
 	cmd  *exec.Cmd
@@ -49,7 +52,7 @@ func startProcess(ctx context.Context, memory uint64) (*process, error) {
 	}
 	p := &process{conn: conn, said: &said{}}
 	p.cmd = &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{worker.Name, strconv.FormatUint(memory, 10)}, Env: []string{},
+		Path: program, Args: []string{worker.Name, strconv.FormatUint(memory, 10)}, Env: []string{},
 		Dir: "/", ExtraFiles: []*os.File{far}, Stderr: p.said, SysProcAttr: isolation(),
 	}
 	err = p.cmd.Start()
