@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,10 +20,12 @@ var testKey = func() []byte {
 	return sum[:]
 }()
 
-// Everything that a tree promises holds in an encrypted store.
+// Everything that a tree promises holds in an encrypted store. All of it is done in one: to make a store takes longest.
 func TestEncryptedConformance(t *testing.T) {
+	s, n := openStore(t, t.TempDir(), Options{Key: testKey}), 0
 	vfstest.Run(t, func(t *testing.T) vfs.Tree {
-		w := openWorkspace(t, openStore(t, t.TempDir(), Options{Key: testKey}), "ws")
+		n++
+		w := openWorkspace(t, s, fmt.Sprint("ws", n))
 		t.Cleanup(func() {
 			if err := w.Close(); err != nil {
 				t.Errorf("close workspace: %v", err)
