@@ -69,7 +69,7 @@ func TestMeter(t *testing.T) {
 func TestReasons(t *testing.T) {
 	inside := []error{ // of a store or of replication: no command meets them
 		vfs.ErrXattrTooBig, vfs.ErrNoData, vfs.ErrInUse, vfs.ErrNewerFormat, vfs.ErrNotStore, vfs.ErrNoWorkspace,
-		vfs.ErrWorkspaceBusy, vfs.ErrNoRevision, vfs.ErrVoidCursor, vfs.ErrPushReused,
+		vfs.ErrWorkspaceBusy, vfs.ErrNoRevision, vfs.ErrVoidCursor, vfs.ErrPushReused, vfs.ErrKey,
 	}
 	for _, err := range vfs.Errors() {
 		known := Reason(fmt.Errorf("wrapped: %w", err)) != "wrapped: "+err.Error()
