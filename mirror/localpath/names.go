@@ -64,10 +64,24 @@ func (t *Tree) where(ctx context.Context, dir vfs.Ino, name string, isDir bool) 
 	return true, at, err
 }
 
+// inherit gives what is to be made in the box of a shared directory what it has from the directory: in one with the set-group-ID bit its
+// group, and if it is a directory the bit (inode(7)). The box itself has neither.
+func (t *Tree) inherit(ctx context.Context, dir vfs.Ino, n vfs.NewNode, isDir bool) (vfs.NewNode, error) {
+	a, err := t.shared.Stat(ctx, dir)
+	if err == nil && a.Mode&vfs.ModeSetGID != 0 {
+		n.GID = a.GID
+		if isDir {
+			n.Mode |= vfs.ModeSetGID
+		}
+	}
+	return n, err
+}
+
+// maker makes a node in a directory of one of the trees.
+type maker func(tree vfs.Tree, dir vfs.Ino, n vfs.NewNode) (vfs.Attr, error)
+
 // make makes what f makes in a directory of one of the trees. ErrExist when the name is taken in the other one.
-func (t *Tree) make(
-	ctx context.Context, dir vfs.Ino, name string, isDir bool, f func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error),
-) (vfs.Attr, error) {
+func (t *Tree) make(ctx context.Context, dir vfs.Ino, name string, n vfs.NewNode, isDir bool, f maker) (vfs.Attr, error) {
 	local, at, err := t.where(ctx, dir, name, isDir)
 	if err != nil {
 		return vfs.Attr{}, fmt.Errorf("make %d/%q: %w", dir, name, err)
@@ -75,7 +89,12 @@ func (t *Tree) make(
 	if e, err := t.find(ctx, dir, name); err == nil && e.local != local {
 		return vfs.Attr{}, fmt.Errorf("make %d/%q: %w", dir, name, vfs.ErrExist)
 	}
-	a, err := f(t.tree(local), at)
+	if local && dir&localBit == 0 {
+		if n, err = t.inherit(ctx, dir, n, isDir); err != nil {
+			return vfs.Attr{}, fmt.Errorf("make %d/%q: %w", dir, name, err)
+		}
+	}
+	a, err := f(t.tree(local), at, n)
 	if err != nil {
 		return vfs.Attr{}, err
 	}
@@ -96,28 +115,28 @@ func (t *Tree) Lookup(ctx context.Context, dir vfs.Ino, name string) (vfs.Attr, 
 
 // Create implements vfs.Tree.
 func (t *Tree) Create(ctx context.Context, dir vfs.Ino, name string, n vfs.NewNode) (vfs.Attr, error) {
-	return t.make(ctx, dir, name, false, func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error) {
+	return t.make(ctx, dir, name, n, false, func(tree vfs.Tree, dir vfs.Ino, n vfs.NewNode) (vfs.Attr, error) {
 		return tree.Create(ctx, dir, name, n)
 	})
 }
 
 // Mkdir implements vfs.Tree.
 func (t *Tree) Mkdir(ctx context.Context, dir vfs.Ino, name string, n vfs.NewNode) (vfs.Attr, error) {
-	return t.make(ctx, dir, name, true, func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error) {
+	return t.make(ctx, dir, name, n, true, func(tree vfs.Tree, dir vfs.Ino, n vfs.NewNode) (vfs.Attr, error) {
 		return tree.Mkdir(ctx, dir, name, n)
 	})
 }
 
 // Mknod implements vfs.Tree.
 func (t *Tree) Mknod(ctx context.Context, dir vfs.Ino, name string, typ vfs.Type, n vfs.NewNode) (vfs.Attr, error) {
-	return t.make(ctx, dir, name, false, func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error) {
+	return t.make(ctx, dir, name, n, false, func(tree vfs.Tree, dir vfs.Ino, n vfs.NewNode) (vfs.Attr, error) {
 		return tree.Mknod(ctx, dir, name, typ, n)
 	})
 }
 
 // Symlink implements vfs.Tree.
 func (t *Tree) Symlink(ctx context.Context, dir vfs.Ino, name, target string, n vfs.NewNode) (vfs.Attr, error) {
-	return t.make(ctx, dir, name, false, func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error) {
+	return t.make(ctx, dir, name, n, false, func(tree vfs.Tree, dir vfs.Ino, n vfs.NewNode) (vfs.Attr, error) {
 		return tree.Symlink(ctx, dir, name, target, n)
 	})
 }
@@ -125,7 +144,7 @@ func (t *Tree) Symlink(ctx context.Context, dir vfs.Ino, name, target string, n 
 // Link implements vfs.Tree. ErrNotPermitted also when the name is of the other tree than the file.
 func (t *Tree) Link(ctx context.Context, ino, dir vfs.Ino, name string) (vfs.Attr, error) {
 	from, file := t.side(ino)
-	return t.make(ctx, dir, name, false, func(tree vfs.Tree, dir vfs.Ino) (vfs.Attr, error) {
+	return t.make(ctx, dir, name, vfs.NewNode{}, false, func(tree vfs.Tree, dir vfs.Ino, _ vfs.NewNode) (vfs.Attr, error) {
 		if tree != from {
 			if _, err := from.Stat(ctx, file); err != nil {
 				return vfs.Attr{}, err

@@ -155,6 +155,30 @@ func TestConforms(t *testing.T) {
 	}
 }
 
+// The conformance kit does all in a directory of its own, which is local when all is: here the root is the one with the bit.
+func TestSetgidRoot(t *testing.T) {
+	r := newRig(t, "*.local")
+	_, err := r.SetAttr(t.Context(), vfs.RootIno, vfs.AttrSet{
+		Mask: vfs.SetMode | vfs.SetGID, Mode: vfs.ModeSetGID | 0o755, GID: 7,
+	})
+	r.must(err)
+	n := vfs.NewNode{Mode: 0o600, UID: 3, GID: 4}
+	made := func(a vfs.Attr, err error) {
+		t.Helper()
+		r.must(err)
+		setgid := a.Mode&vfs.ModeSetGID != 0
+		if a.Ino&localBit == 0 || a.UID != 3 || a.GID != 7 || setgid != (a.Type == vfs.TypeDir) {
+			t.Errorf("%+v", a)
+		}
+	}
+	made(r.Create(t.Context(), vfs.RootIno, "f.local", n))
+	made(r.Mknod(t.Context(), vfs.RootIno, "p.local", vfs.TypeFIFO, n))
+	made(r.Symlink(t.Context(), vfs.RootIno, "s.local", "f.local", n))
+	made(r.Mkdir(t.Context(), vfs.RootIno, "d.local", n))
+	dir, name := r.at(r.Tree, "d.local/e")
+	made(r.Mkdir(t.Context(), dir, name, n))
+}
+
 // Whether a tree is all shared or all local makes no difference to who uses it.
 func TestAtRandom(t *testing.T) {
 	for name, pattern := range map[string]string{"all shared": "/never/this", "all local": "*"} {
