@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/vfstest"
@@ -216,11 +215,8 @@ func churnTree(ctx context.Context, tree vfs.Tree, dirs []vfs.Ino, rnd *rand.Ran
 func TestCoherence(t *testing.T) { bothInits(t, coherence) }
 
 func coherence(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("FUSEFS_TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("FUSEFS_TEST_SEED=%d", seed)
+	seed := vfstest.Seed(t)
+	t.Logf("VFSTEST_SEED=%d", seed)
 	m := mount(t, nil, Options{})
 	f := foreigner{t, m.tree, t.Context()}
 	var dirs []vfs.Ino

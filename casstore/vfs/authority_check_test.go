@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/vfs/vfstest/seed"
 )
 
 // state is a workspace's records: a PushView of which the peer was leased the numbers from 100 to 199.
@@ -389,7 +390,7 @@ func checkTypes(from, to state) error {
 // What CheckPush accepts is what leaves a valid tree, and nothing else.
 func TestCheckPushAgrees(t *testing.T) {
 	const rounds = 3000
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	s, accepted := sample(), 0
 	for round := range rounds {
@@ -418,7 +419,7 @@ func (replica) MayMake(Ino) (bool, error) { return true, nil }
 
 // Of a state that has of each key what some revision had, or nothing, CheckMending lets the newest be made.
 func TestCheckMending(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	history, refused := []state{sample()}, 0
 	for round := range 300 {

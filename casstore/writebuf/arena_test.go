@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/carrelfs/carrel/casstore/vfs/vfstest/seed"
 )
 
 // inUse counts the slabs that somebody has.
@@ -154,7 +156,7 @@ func TestTrimBesideWork(t *testing.T) {
 // TestSlabsUnderRandomWork compares buffers that share the arena with plain bytes.
 func TestSlabsUnderRandomWork(t *testing.T) {
 	const size = 6 * maxSlab
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	type file struct {
 		buf  *Buffer

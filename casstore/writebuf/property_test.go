@@ -1,15 +1,13 @@
 package writebuf
 
 import (
-	"flag"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
-)
 
-var seed = flag.Uint64("writebuf.seed", uint64(time.Now().UnixNano()), "seed of TestLongRandomRun")
+	"github.com/carrelfs/carrel/casstore/vfs/vfstest/seed"
+)
 
 // TestBufferIsModel compares short random histories with the model after each step; rapid makes failures small.
 func TestBufferIsModel(t *testing.T) {
@@ -43,6 +41,7 @@ func TestBufferIsModel(t *testing.T) {
 
 // TestLongRandomRun goes through many thousands of steps, so that lists have many blocks and slabs reach their sizes.
 func TestLongRandomRun(t *testing.T) {
+	seed := seed.Of(t)
 	for _, c := range []struct {
 		name          string
 		space, length int // bytes
@@ -55,10 +54,10 @@ func TestLongRandomRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
-					t.Logf("go test -run '%s' ./casstore/writebuf -writebuf.seed %d", t.Name(), *seed)
+					t.Logf("VFSTEST_SEED=%d", seed)
 				}
 			}()
-			m, r := newModel(c.space), rand.New(rand.NewPCG(*seed, 0))
+			m, r := newModel(c.space), rand.New(rand.NewPCG(seed, 0))
 			for step := range c.steps {
 				err := m.step(r, c.length)
 				if err == nil && step%c.every == 0 {

@@ -19,7 +19,8 @@ var imports = map[string][]string{
 	"casstore/chunk":                   {},
 	"casstore/vfs":                     {"casstore/chunk"},
 	"casstore/vfs/memtree":             {"casstore/vfs"},
-	"casstore/vfs/vfstest":             {"casstore/vfs", "casstore/vfs/memtree"},
+	"casstore/vfs/vfstest":             {"casstore/vfs", "casstore/vfs/memtree", "casstore/vfs/vfstest/seed"},
+	"casstore/vfs/vfstest/seed":        {},
 	"casstore/vfs/treepath":            {"casstore/vfs"},
 	"casstore/vfs/subtree":             {"casstore/vfs"},
 	"casstore/pack":                    {"casstore/chunk"},
@@ -46,7 +47,9 @@ var imports = map[string][]string{
 var trees = []string{"cmd", "execd", "bench", "fuzz"}
 
 // kits are for tests alone.
-var kits = []string{"casstore/reconcile/reconciletest", "casstore/vfs/vfstest", "syncwire/wiretest", "syncwire/wiretest/badlink"}
+var kits = []string{
+	"casstore/reconcile/reconciletest", "casstore/vfs/vfstest", "casstore/vfs/vfstest/seed", "syncwire/wiretest", "syncwire/wiretest/badlink",
+}
 
 // owners are modules that one folder alone may name.
 var owners = map[string]string{

@@ -5,32 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/casstore/vfs/vfstest/seed"
 )
 
-// seedVariable is the environment variable that [Seed] reads.
-const seedVariable = "VFSTEST_SEED"
-
-// Seed returns the seed that the environment variable VFSTEST_SEED gives, or else one at random. A run of [Random] that
-// fails prints the line that sets it.
+// Seed is [seed.Of]. A run of [Random] that fails prints the line that sets the variable.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
-	given, ok := os.LookupEnv(seedVariable)
-	if !ok {
-		return rand.Uint64()
-	}
-	seed, err := strconv.ParseUint(given, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", seedVariable, err)
-	}
-	return seed
+	return seed.Of(t)
 }
 
 // Between is what happens to the tree under test between two steps of [Random]: a commit, a collection, a crash that
@@ -111,7 +98,7 @@ func (r *random) rerun() string {
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	return fmt.Sprintf("%s=%d go test -race -count=1 -run '%s' .", seedVariable, r.seed, strings.Join(parts, "/"))
+	return fmt.Sprintf("%s=%d go test -race -count=1 -run '%s' .", seed.Variable, r.seed, strings.Join(parts, "/"))
 }
 
 // between lets f do something to the tree.
