@@ -72,16 +72,22 @@ func openWorkspace(t testing.TB, s *Store, name string) *Workspace {
 }
 
 func TestConformance(t *testing.T) {
-	vfstest.Run(t, func(t *testing.T) vfs.Tree {
-		s := openStore(t, t.TempDir(), Options{})
-		w := openWorkspace(t, s, "ws")
+	vfstest.Run(t, workspacesOf(openStore(t, t.TempDir(), Options{})))
+}
+
+// workspacesOf opens a new workspace of one store each time: to make a store takes longer than most of what is done to a tree.
+func workspacesOf(s *Store) func(*testing.T) vfs.Tree {
+	n := 0
+	return func(t *testing.T) vfs.Tree {
+		n++
+		w := openWorkspace(t, s, fmt.Sprint("ws", n))
 		t.Cleanup(func() {
 			if err := w.Close(); err != nil {
 				t.Errorf("close workspace: %v", err)
 			}
 		})
 		return w
-	})
+	}
 }
 
 // smallDiskDir mounts a filesystem of a number of bytes, as a store's disk. Without the right to, the test fails.

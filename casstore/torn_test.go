@@ -83,16 +83,17 @@ func snapshotOf(t *testing.T, w *Workspace) map[string]vfstest.Node {
 
 // TestTornCommit ends a large commit before each of its writes. The store then opens with the tree as it was before,
 // or, when the head had been written, as it was to be.
-func TestTornCommit(t *testing.T) { testTornCommit(tornStore{t: t, dir: t.TempDir()}) }
+func TestTornCommit(t *testing.T) { testTornCommit(tornStore{t: t, dir: t.TempDir()}, 1) }
 
-func testTornCommit(ts tornStore) {
+// testTornCommit does so before every so many writes.
+func testTornCommit(ts tornStore, every int) {
 	t := ts.t
 	s, w := ts.open(nil)
 	ts.change(w, 1)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; ; n++ {
+	for n := 0; ; n += every {
 		hook, crashed := crashAt(n)
 		s, w := ts.open(hook)
 		before := snapshotOf(t, w)

@@ -21,12 +21,12 @@ import (
 // steps are done. After each crash the store is whole; the names are those after some step, which is the last fsync or
 // a later one; every file has bytes that it had, at least as new as its last fsync and the last rename that is seen;
 // and what was found after the crash before is still there.
-func TestCrash(t *testing.T) { testCrash(t, number(t, "CARREL_ROUNDS", 100)) }
+func TestCrash(t *testing.T) { testCrash(t, number(t, "CARREL_ROUNDS", 40)) }
 
 // TestCrashEncrypted is TestCrash for an encrypted store.
 func TestCrashEncrypted(t *testing.T) {
 	t.Setenv(encryptedEnv, "1")
-	testCrash(t, number(t, "CARREL_ROUNDS", 15))
+	testCrash(t, number(t, "CARREL_ROUNDS", 10))
 }
 
 func testCrash(t *testing.T, rounds int) {

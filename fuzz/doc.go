@@ -23,10 +23,10 @@
 // # Environment
 //
 //	VFSTEST_SEED        the seed of everything that is random; a failure prints it
-//	CARREL_ROUNDS       rounds of TestCrash (100)
-//	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (1024)
+//	CARREL_ROUNDS       rounds of TestCrash (40)
+//	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (512)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
-//	CARREL_ENTRIES      entries of TestLargeDirectory (200000)
+//	CARREL_ENTRIES      entries of TestLargeDirectory (100000)
 //	CARREL_INSERT_MIB   size of the file of TestInsertedByte, in MiB (64)
 //	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)
 //	CARREL_RACE         when set, with -race, daemons and workers have the race detector too: ten times slower

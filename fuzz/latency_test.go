@@ -24,7 +24,7 @@ const (
 
 // TestFsyncBesideCopy measures fsync of a small file, alone and while a large file is being copied beside it.
 func TestFsyncBesideCopy(t *testing.T) {
-	size := int64(number(t, "CARREL_COPY_MIB", 1024)) << 20
+	size := int64(number(t, "CARREL_COPY_MIB", 512)) << 20
 	source := filepath.Join(tempDir(t), "source")
 	d := serve(t, tempDir(t), tempDir(t))
 	d.run("", noiseWriter, source, fmt.Sprint(size))

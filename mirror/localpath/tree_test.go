@@ -3,6 +3,7 @@ package localpath
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,24 +18,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// openWorkspace opens a workspace of its own store, which may be there.
-func openWorkspace(t *testing.T, dir string) (w *casstore.Workspace, closeAll func()) {
+func openStore(t *testing.T, dir string) *casstore.Store {
 	t.Helper()
 	s, err := casstore.Open(dir, casstore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateWorkspace(t.Context(), "w"); err != nil && !errors.Is(err, vfs.ErrExist) {
+	return s
+}
+
+// openWorkspace opens a workspace, which may be there.
+func openWorkspace(t *testing.T, s *casstore.Store, name string) *casstore.Workspace {
+	t.Helper()
+	if _, err := s.CreateWorkspace(t.Context(), name); err != nil && !errors.Is(err, vfs.ErrExist) {
 		t.Fatal(err)
 	}
-	if w, err = s.OpenWorkspace(t.Context(), "w"); err != nil {
+	w, err := s.OpenWorkspace(t.Context(), name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return w, func() {
-		if err := errors.Join(w.Close(), s.Close()); err != nil {
-			t.Error(err)
-		}
-	}
+	return w
 }
 
 // rig is two trees as one.
@@ -56,12 +59,12 @@ func newRig(t *testing.T, patterns ...string) *rig {
 
 func (r *rig) open() {
 	r.Helper()
-	var shutShared, shutLocal func()
-	r.shared, shutShared = openWorkspace(r.T, filepath.Join(r.dir, "shared"))
-	r.local, shutLocal = openWorkspace(r.T, filepath.Join(r.dir, "local"))
+	shared, local := openStore(r.T, filepath.Join(r.dir, "shared")), openStore(r.T, filepath.Join(r.dir, "local"))
+	r.shared, r.local = openWorkspace(r.T, shared, "w"), openWorkspace(r.T, local, "w")
 	r.shut = func() {
-		shutShared()
-		shutLocal()
+		if err := errors.Join(r.shared.Close(), r.local.Close(), shared.Close(), local.Close()); err != nil {
+			r.Error(err)
+		}
 	}
 	rules, err := ParseRules(r.patterns)
 	r.must(err)
@@ -150,7 +153,26 @@ func (r *rig) has(tree vfs.Tree, want ...string) {
 func TestConforms(t *testing.T) {
 	for name, pattern := range map[string]string{"all shared": "/never/this", "all local": "*"} {
 		t.Run(name, func(t *testing.T) {
-			vfstest.Run(t, func(t *testing.T) vfs.Tree { return newRig(t, pattern).Tree })
+			rules, err := ParseRules([]string{pattern})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, n := openStore(t, t.TempDir()), 0
+			defer s.Close()
+			vfstest.Run(t, func(t *testing.T) vfs.Tree {
+				n++
+				shared, local := openWorkspace(t, s, fmt.Sprint("shared", n)), openWorkspace(t, s, fmt.Sprint("local", n))
+				t.Cleanup(func() {
+					if err := errors.Join(shared.Close(), local.Close()); err != nil {
+						t.Error(err)
+					}
+				})
+				tree, err := Open(t.Context(), shared, local, rules)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tree
+			})
 		})
 	}
 }

@@ -17,6 +17,11 @@ type behaviour struct {
 // with room for about 200 MiB, and with nothing in it but a root. open registers its own cleanup; the tree is quiet and
 // has passed [Audit] by then. Times are compared with each other and never with the clock of the test.
 func Run(t *testing.T, open func(t *testing.T) vfs.Tree) {
+	RunSome(t, func(string) bool { return true }, open)
+}
+
+// RunSome is [Run] for those behaviours that keep says yes to: it is given GROUP/BEHAVIOUR, as go test -run is.
+func RunSome(t *testing.T, keep func(name string) bool, open func(t *testing.T) vfs.Tree) {
 	groups := []struct {
 		name       string
 		behaviours []behaviour
@@ -39,7 +44,10 @@ func Run(t *testing.T, open func(t *testing.T) vfs.Tree) {
 		{"Concurrent", concurrentBehaviours},
 	}
 	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) { runGroup(t, open, g.behaviours) })
+		some := slices.DeleteFunc(slices.Clone(g.behaviours), func(b behaviour) bool { return !keep(g.name + "/" + b.name) })
+		if len(some) > 0 {
+			t.Run(g.name, func(t *testing.T) { runGroup(t, open, some) })
+		}
 	}
 }
 
