@@ -30,6 +30,7 @@ var buildCarrel = sync.OnceValues(func() (string, error) {
 	buildDir = dir
 	program := filepath.Join(dir, "carrel")
 	cmd := exec.Command("go", "build", "-o", program, "github.com/carrelfs/carrel/cmd/carrel")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build carrel: %w: %s", err, out)
 	}

@@ -24,6 +24,7 @@
 //
 //	VFSTEST_SEED        the seed of everything that is random; a failure prints it
 //	CARREL_ROUNDS       rounds of TestCrash (40)
+//	CARREL_BUILD        packages that TestGoBuild builds (./casstore ./fusefs); ./... is much more
 //	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (512)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
 //	CARREL_ENTRIES      entries of TestLargeDirectory (100000)

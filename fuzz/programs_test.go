@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestGoBuild builds this project in the mount, with its sources and GOCACHE there, runs a test of what it has built, and
-// builds again, which must find everything in the cache.
+// TestGoBuild builds packages of this project in the mount, with its sources and GOCACHE there, runs tests of them, and builds
+// again, which must find everything in the cache.
 func TestGoBuild(t *testing.T) {
 	b := newBench(t)
 	root := repositoryRoot(t)
@@ -22,17 +23,17 @@ func TestGoBuild(t *testing.T) {
 	cache := filepath.Join(b.dir, "gocache")
 	env := []string{"GOCACHE=" + cache, "CGO_ENABLED=0", "GOTMPDIR=" + filepath.Join(b.dir, "tmp"), "GOFLAGS=-buildvcs=false"}
 	b.do("", "mkdir", "tmp")
+	packages := strings.Fields(cmp.Or(os.Getenv("CARREL_BUILD"), "./casstore ./fusefs"))
 	build := func() time.Duration {
 		start := time.Now()
-		b.startProgram("src", env, "go", "build", "-o", "../bin/", "./casstore/...", "./fusefs/...", "./cmd/carrel").finish()
+		b.startProgram("src", env, append([]string{"go", "build"}, packages...)...).finish()
 		return time.Since(start)
 	}
 	cold := build()
 	b.startProgram("src", env, "go", "test", "-count=1", "./casstore/chunk", "./casstore/writebuf").finish()
 	b.sameAfterRemount()
 	t.Logf("build: %v, again after a mount with all in the cache: %v", cold, build())
-	b.do("", filepath.Join(b.dir, "bin", "carrel"), "--help")
-	b.do("", "rm", "-rf", "gocache", "src", "bin", "tmp")
+	b.do("", "rm", "-rf", "gocache", "src", "tmp")
 	b.verify()
 }
 
