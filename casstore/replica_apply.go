@@ -10,7 +10,8 @@ import (
 // Incoming is what a replica takes over from its authority, as one revision.
 type Incoming struct {
 	// Records are put into the live tree, all at once; the base of each is that of the record which the replica has. They
-	// make a valid tree of a valid one, as vfs.CheckPush says, but may refer to chunks that are not here.
+	// make a valid tree of a valid one, as vfs.CheckPush says, but may refer to chunks that are not here. The authority has
+	// them, unless Bases says otherwise.
 	Records []vfs.PushRecord
 	// Mending says that the tree which the replica has may be none, and that Records are held to vfs.CheckMending.
 	Mending bool
@@ -68,15 +69,22 @@ func (in *Incoming) write(v *revision, w *Workspace) error {
 // writeBases has a revision write the bases. What the replica has under a key that is in no record may have changed since the
 // caller has looked: then it is not what the authority has any more, and keeps a basis, or nobody would know of the change.
 func (in *Incoming) writeBases(v *revision, w *Workspace) error {
-	if len(in.Bases) == 0 {
+	if w.replica == nil {
 		return nil
-	}
-	written := make(map[vfs.Key]bool, len(in.Records))
-	for i := range in.Records {
-		written[in.Records[i].Key] = true
 	}
 	head := w.store.reader()
 	defer head.Close()
+	written := make(map[vfs.Key]bool, len(in.Records))
+	for i := range in.Records {
+		key := in.Records[i].Key
+		written[key] = true
+		// What was changed here meanwhile, and to the same, is not stale.
+		if _, known, err := head.basis(w.id, key); err != nil {
+			return err
+		} else if known {
+			v.setBasis(w.id, Basis{Key: key, Same: true})
+		}
+	}
 	for _, b := range in.Bases {
 		if b.Same && !written[b.Key] {
 			now, err := head.value(w.id, b.Key)

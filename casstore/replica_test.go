@@ -245,6 +245,41 @@ func TestReplicaBasisOfWhatHasChanged(t *testing.T) {
 	}
 }
 
+// What was done here too after somebody has looked is not stale, and is no edit any more.
+func TestReplicaAppliesWhatWasDoneHereToo(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w, r, _ := openReplica(t, s)
+	a, err := w.Create(bg, vfs.RootIno, "f", vfs.NewNode{Mode: 0o600})
+	if err == nil {
+		_, err = r.Commit(bg, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, name := vfs.Key{Kind: vfs.KeyInode, Ino: a.Ino}, vfs.Key{Kind: vfs.KeyDirent, Ino: vfs.RootIno, Name: "f"}
+	var has []vfs.Record
+	var in Incoming
+	for k, e := range pending(t, r) {
+		has = append(has, vfs.Record{Key: k, Value: e.Mine})
+		if k == file || k == name {
+			is := vfs.Record{Key: k, Value: e.Mine}
+			in.Records = append(in.Records, vfs.PushRecord{Record: vfs.Record{Key: k}, Base: is.Base()})
+		}
+	}
+	if err := r.Settle(bg, has); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Unlink(bg, vfs.RootIno, "f"); err != nil {
+		t.Fatal(err)
+	}
+	if stale, err := r.Apply(bg, in); err != nil || len(stale) > 0 {
+		t.Fatal(stale, err)
+	}
+	if left := pending(t, r); len(left) != 1 || left[rootKey].Mine == nil {
+		t.Errorf("edits %v, not of the root alone", left)
+	}
+}
+
 // A crash at any step leaves each edit with its basis: what the authority had is the same before and after.
 func TestReplicaCrash(t *testing.T) {
 	for fail := 1; ; fail++ {
