@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -189,9 +188,6 @@ func (p *pushPlan) attempt(view *pushView) (c *cut, blocking []vfs.Ino, busy *pl
 	}
 	defer p.unlockFiles()
 	for _, node := range p.order {
-		if node.n != nil && node.n.gone && node.record != nil && node.n.attr.Type != node.rec.Type {
-			return nil, nil, nil, fmt.Errorf("inode %d comes back as another type: %w", node.ino, vfs.ErrNotPermitted)
-		}
 		if node.sees(); !node.lockFile() {
 			return nil, nil, node, nil
 		}
@@ -222,7 +218,8 @@ func (c *cut) take(o object) {
 	}
 }
 
-// putInode gives an inode its record: new ones are made, and one that was removed and is still held comes back.
+// putInode gives an inode its record: new ones are made, and one that was removed and is still held comes back. A number that is
+// another inode's now, as it is of another type, was given again in another life of a peer's store.
 func (p *pushPlan) putInode(ctx context.Context, c *cut, node *plannedNode) {
 	if node.record == nil || node.removed() {
 		return
@@ -236,10 +233,10 @@ func (p *pushPlan) putInode(ctx context.Context, c *cut, node *plannedNode) {
 		if n.dir != nil {
 			n.dir.complete = true
 		}
-		n.refs++ // as load does
-		node.n = n
-		c.take(n)
-		w.insertNew(n)
+		p.make(c, node, n)
+		return
+	case n.attr.Type != node.rec.Type:
+		p.supersede(ctx, c, node)
 		return
 	case n.gone:
 		w.revive(n)
@@ -256,9 +253,44 @@ func (p *pushPlan) putInode(ctx context.Context, c *cut, node *plannedNode) {
 	}
 }
 
+// make puts a new inode into the tree.
+func (p *pushPlan) make(c *cut, node *plannedNode, n *inode) {
+	n.refs++ // as load does
+	node.n = n
+	c.take(n)
+	p.job.tree.insertNew(n)
+}
+
+// supersede makes an inode in the place of another. Who still uses that one uses what has no name any more.
+func (p *pushPlan) supersede(ctx context.Context, c *cut, node *plannedNode) {
+	w, old := p.job.tree, node.n
+	n := w.inodeOf(node.ino, node.rec)
+	if old.xattrs != nil {
+		n.xattrs = newXattrs()
+		for name, x := range old.xattrs.m {
+			if x.present && !old.gone {
+				*n.xattrs.add(n, name) = xattr{owner: n, name: name, value: x.value, present: true, persisted: true}
+			}
+		}
+	}
+	if old.atimeSet {
+		c.kvs = append(c.kvs, kv{key: keyOfNode(keyAtime, w.id, node.ino)})
+	}
+	w.drop(old)
+	old.gone, old.persisted, old.nxattrs = true, false, 0
+	if old.regular() {
+		w.orphans[old] = struct{}{}
+	}
+	p.make(c, node, n)
+	old.refs--
+	w.unheld(old)
+	w.notify(ctx, vfs.Change{Kind: vfs.ChangeAttr, Ino: node.ino})
+	w.notify(ctx, vfs.Change{Kind: vfs.ChangeData, Ino: node.ino})
+}
+
 // sees notes whether a file gets other bytes. The tree's lock is held.
 func (node *plannedNode) sees() {
-	if n := node.n; n != nil && n.regular() && node.record != nil && !node.removed() {
+	if n := node.n; n != nil && n.regular() && node.record != nil && node.rec.Type == n.attr.Type {
 		a, b := n.stored.body, node.rec.Body
 		node.bytes = n.gone || n.attr.Size != node.rec.Size || a.Kind != b.Kind || !bytes.Equal(a.Data, b.Data)
 	}
@@ -301,9 +333,11 @@ func (p *pushPlan) putNames(ctx context.Context, c *cut, node *plannedNode) {
 		if r.Value != nil {
 			d, _ = vfs.DecodeDirent(r.Value) // it has been checked
 		}
-		e := w.changing(node.n.dir, r.Name)
-		c.take(e)
-		e.ino, e.typ, e.persisted = d.Ino, d.Type, true
+		if node.n.dir != nil { // else it has been superseded, and its names are removed
+			e := w.changing(node.n.dir, r.Name)
+			c.take(e)
+			e.ino, e.typ, e.persisted = d.Ino, d.Type, true
+		}
 		w.notify(ctx, vfs.Change{Kind: vfs.ChangeEntry, Ino: d.Ino, Dir: node.ino, Name: r.Name})
 	}
 	for _, r := range node.xattrs {

@@ -236,7 +236,7 @@ func (w *Workspace) charge(n *inode) {
 	if w.quota == nil {
 		return
 	}
-	alive := !n.gone || n.refs > 0 || w.holds[n.attr.Ino] > 0
+	alive := !n.gone || w.isHeld(n)
 	bytes := int64(0)
 	if alive && n.regular() {
 		bytes = int64(n.attr.Size)

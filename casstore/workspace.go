@@ -280,9 +280,14 @@ func (w *Workspace) emptyOut(d *directory) {
 	d.entries.Clear()
 }
 
+// isHeld reports whether somebody uses an inode, whether it has a name or not.
+func (w *Workspace) isHeld(n *inode) bool {
+	return n.refs > 0 || w.holds[n.attr.Ino] > 0 && w.inodes[n.attr.Ino] == n
+}
+
 // bury drops an inode whose removal is in the store, unless it is still held.
 func (w *Workspace) bury(n *inode) {
-	if w.holds[n.attr.Ino] == 0 && n.refs == 0 && w.inodes[n.attr.Ino] == n {
+	if !w.isHeld(n) && w.inodes[n.attr.Ino] == n {
 		w.drop(n)
 	}
 }
@@ -326,7 +331,7 @@ func (w *Workspace) lostName(n *inode) {
 
 // unheld discards the bytes of an inode that has no name, once nothing holds it. Its record goes with the next commit.
 func (w *Workspace) unheld(n *inode) {
-	if !n.gone || n.refs > 0 || w.holds[n.attr.Ino] > 0 {
+	if !n.gone || w.isHeld(n) {
 		return
 	}
 	if n.regular() {

@@ -695,6 +695,70 @@ func authorityPutBack(t *testing.T, life byte) {
 	}
 }
 
+// In the life after the backup numbers are given again, to inodes of other types: what had them on the mirror gets others, with all
+// that is in it.
+func TestAuthorityPutBackGivesNumbersAgain(t *testing.T) {
+	for _, life := range []byte{0, 1} {
+		t.Run(fmt.Sprint("life ", life), func(t *testing.T) { numbersGivenAgain(t, life) })
+	}
+}
+
+func numbersGivenAgain(t *testing.T, life byte) {
+	l := newLab(t, 1)
+	n := l.nodes[0]
+	b := on(t, n.Tree())
+	on(t, l.ws).write("/old", "1")
+	l.commit()
+	l.settle()
+	l.shut()
+	dir := filepath.Join(l.dir, "authority")
+	run(t, "cp -a --sparse=always %s %s", dir, dir+"-backup")
+	l.open()
+	a := on(t, l.ws)
+	a.write("/f", "a file")
+	a.mkdir("/d")
+	a.write("/d/x", "in a directory")
+	a.mkdir("/d/sub")
+	l.commit()
+	l.settle()
+	file, dirs := b.ino("/f"), []vfs.Ino{b.ino("/d"), b.ino("/d/sub")}
+	n.Tree().Hold(file) // as who has it open does
+	n.Tree().Hold(dirs[0])
+	n.wire.cut()
+	b.write("/f", "a file that was edited")
+	b.write("/d/sub/y", "made offline")
+	l.shut()
+	run(t, "rm -rf %s && mv %s %[1]s", dir, dir+"-backup")
+	l.life += life
+	l.open()
+	a = on(t, l.ws)
+	a.mkdir("/d")                    // has the number of a file
+	a.write("/f", "of another life") // and this that of a directory
+	a.write("/d/x", "of another life")
+	a.write("/g", "of another life")
+	l.commit()
+	if now := []vfs.Ino{a.ino("/f"), a.ino("/g")}; a.ino("/d") != file || !slices.Equal(now, dirs) {
+		t.Fatalf("numbers %d and %v, not %d and %v", a.ino("/d"), now, file, dirs)
+	}
+	n.wire.mend()
+	n.awaitLife()
+	l.settle()
+	b.want("/f", "of another life")
+	b.want("/d/x", "of another life")
+	b.want("/g", "of another life")
+	b.want("/f.conflict-m0-1", "a file that was edited")
+	b.want("/d.conflict-m0-1/x", "in a directory")
+	b.want("/d.conflict-m0-1/sub/y", "made offline")
+	n.Tree().Release(file, 1)
+	n.Tree().Release(dirs[0], 1)
+	b.write("/d/z", "2")
+	l.settle()
+	report, err := n.store.Check(t.Context(), casstore.CheckOptions{Bytes: true})
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report.Problems, err)
+	}
+}
+
 // Of a file that nobody has read here the bytes are gone with the store that had them. It is not brought back, and does not hold up
 // what can be.
 func TestBytesThatAreNowhereHoldNothingUp(t *testing.T) {

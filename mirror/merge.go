@@ -81,7 +81,11 @@ func (m *Mirror) applyAll(ctx context.Context, edits []casstore.Edit, a applying
 		return err
 	}
 	ctx = vfs.WithOrigin(ctx, m)
-	look := view{m}.Value
+	a.mending = a.mending || retypes(edits)
+	look := func(k vfs.Key) ([]byte, error) {
+		v, err := m.version(k)
+		return v.Mine, err
+	}
 	if a.mending {
 		look = nil
 	}
@@ -116,6 +120,13 @@ func (m *Mirror) applyAll(ctx context.Context, edits []casstore.Edit, a applying
 			return nil
 		}
 	}
+}
+
+// retypes reports whether some number becomes that of an inode of another type: it was given again in another life of a store.
+func retypes(edits []casstore.Edit) bool {
+	return slices.ContainsFunc(edits, func(e casstore.Edit) bool {
+		return e.Key.Kind == vfs.KeyInode && reconcile.Retyped(e.Mine, e.Theirs)
+	})
 }
 
 // fetchManifests fetches the manifests of large files, which the local store needs at once where a file is in use.
@@ -257,13 +268,22 @@ func (m *Mirror) newIno(ctx context.Context) (vfs.Ino, error) { return m.replica
 // view is the local tree, for what neither side has changed.
 type view struct{ m *Mirror }
 
-// Value implements View.
+// Value implements View. What has been changed here since the edits were read is errStale: it is not what the authority has.
 func (v view) Value(k vfs.Key) ([]byte, error) {
-	got, err := v.m.replica.Versions([]vfs.Key{k})
-	if err != nil {
-		return nil, err
+	got, err := v.m.version(k)
+	if err == nil && got.Pending {
+		err = errStale
 	}
-	return got[0].Mine, nil
+	return got.Mine, err
+}
+
+// version returns what is known of a key.
+func (m *Mirror) version(k vfs.Key) (casstore.Version, error) {
+	got, err := m.replica.Versions([]vfs.Key{k})
+	if err != nil {
+		return casstore.Version{}, err
+	}
+	return got[0], nil
 }
 
 // NameOf implements View.

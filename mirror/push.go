@@ -158,7 +158,10 @@ func (m *Mirror) prepare() (*flight, error) {
 		m.settled(f)
 		return nil, nil
 	}
-	edits, rest, err := firstPart(edits, pushRecords, pushBytes, view{m}.Value)
+	edits, rest, err := firstPart(edits, pushRecords, pushBytes, func(k vfs.Key) ([]byte, error) {
+		v, err := m.version(k)
+		return v.Theirs, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -245,11 +248,11 @@ func (m *Mirror) newChunks(f *flight) (ids []chunk.ID, err error) {
 		if r.Kind != vfs.KeyInode || r.Value == nil {
 			continue
 		}
-		v, err := m.replica.Versions([]vfs.Key{r.Key})
+		v, err := m.version(r.Key)
 		if err != nil {
 			return nil, err
 		}
-		more, err := m.replica.ChunksOf(m.ctx, r.Value, v[0].Theirs)
+		more, err := m.replica.ChunksOf(m.ctx, r.Value, v.Theirs)
 		if err != nil {
 			return nil, err
 		}

@@ -193,9 +193,9 @@ func (s *splitter) collect() {
 		if e.Key.Kind != vfs.KeyDirent || !ok {
 			continue
 		}
-		if d := s.edits[dir]; d.Theirs == nil {
+		if d := s.edits[dir]; !reconcile.IsDir(d.Theirs) {
 			needs(g, s.find(e.Key.Ino))
-		} else if d.Mine == nil {
+		} else if !reconcile.IsDir(d.Mine) {
 			needs(s.find(e.Key.Ino), g)
 		}
 	}

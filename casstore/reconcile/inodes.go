@@ -178,8 +178,6 @@ func (m *merger) mergeInode(k vfs.Key, v Version) (both bool, err error) {
 	out.Mtime = latest(base.Mtime, mine.Mtime, theirs.Mtime)
 	out.Ctime = latest(base.Ctime, mine.Ctime, theirs.Ctime)
 	switch {
-	case mine.Type != theirs.Type: // a number that was given twice, in two lives of a store
-		both = true
 	case sameBytes(mine, theirs) || sameBytes(mine, base):
 	case sameBytes(theirs, base):
 		out.Size, out.Body = mine.Size, mine.Body
@@ -276,7 +274,6 @@ func (m *merger) copyMine(ino vfs.Ino, at Place) error {
 	}
 	rec.Nlink, rec.Xattrs = 1, 0
 	d := vfs.DirentRecord{Ino: other, Type: rec.Type}
-	m.copies = append(m.copies, other)
 	m.theirs[InodeKey(other)] = nil
 	m.merged[InodeKey(other)] = rec.Append(nil)
 	m.conflicts = append(m.conflicts, Conflict{Kind: ConflictBytes, Ino: ino, Place: at, Copy: copied, Other: other})

@@ -58,7 +58,11 @@ func (m *merger) place() error {
 
 // giveWay finds another name for an inode of mine, unless it is the same as what has taken its place.
 func (m *merger) giveWay(d displaced) error {
-	mine, winner := Target(d.value), Target(m.merged[d.Key()])
+	there, err := m.value(d.Key())
+	if err != nil {
+		return err
+	}
+	mine, winner := Target(d.value), Target(there)
 	if same, err := m.twins(mine, winner); err != nil || same {
 		return err
 	}

@@ -93,12 +93,13 @@ type Solution struct {
 //   - What one side removed and the other changed stays, with the names that the other had for it; so does every directory
 //     that is needed for it.
 //   - A directory that both moved is where the authority has it, and so is one whose move would make a loop.
+//   - Two inodes that have one number, which was given again in another life of a store, are two: mine gets another.
 //
 // It has no effect but for NewIno and MergeBytes, and gives the same for the same problem.
 func Reconcile(p *Problem) (*Solution, error) {
 	m := &merger{p: p, merged: make(map[vfs.Key][]byte), theirs: make(map[vfs.Key][]byte)}
 	m.index()
-	for _, step := range []func() error{m.mergeNames, m.place, m.mergeXattrs, m.mergeInodes, m.settleCounts, m.renumber} {
+	for _, step := range []func() error{m.tellApart, m.mergeNames, m.place, m.mergeXattrs, m.mergeInodes, m.settleCounts, m.renumber} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("reconcile: %w", err)
 		}
@@ -116,12 +117,13 @@ type merger struct {
 	theirs    map[vfs.Key][]byte // of keys that are not of the problem
 	displaced []displaced
 	conflicts []Conflict
-	copies    []vfs.Ino // inodes that were made here
-	steps     int       // from a directory to its parent, of all loops that were looked for
+	apart     map[vfs.Ino]bool // numbers that tellApart has given
+	steps     int              // from a directory to its parent, of all loops that were looked for
 }
 
 // index finds the way through the keys of the problem.
 func (m *merger) index() {
+	m.keys = nil
 	m.myNames, m.itsNames = make(map[vfs.Ino][]vfs.Key), make(map[vfs.Ino][]vfs.Key)
 	m.xattrs = make(map[vfs.Ino][]vfs.Key)
 	for k := range m.p.Versions {
@@ -226,4 +228,8 @@ func Target(value []byte) vfs.Ino {
 	return d.Ino
 }
 
+// Retyped reports whether two records are of inodes of different types. Both kinds of record begin with that.
+func Retyped(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && a[0] != b[0] }
+
+// IsDir reports whether a record is of a directory, or of a name that leads to one.
 func IsDir(value []byte) bool { return len(value) > 0 && vfs.Type(value[0]) == vfs.TypeDir }

@@ -42,10 +42,24 @@ func merged(t *testing.T, from reconciletest.Records, s *reconcile.Solution) rec
 			delete(out, k)
 		}
 	}
-	if stale, err := vfs.CheckPush(from, &push); err != nil || len(stale) > 0 {
+	check := vfs.CheckPush
+	if retypes(from, s) {
+		check = vfs.CheckMending
+	}
+	if stale, err := check(from, &push); err != nil || len(stale) > 0 {
 		t.Errorf("not a tree: %v, stale %v\n%s", err, stale, strings.Join(out.Listing(), "\n"))
 	}
 	return out
+}
+
+// retypes reports whether a number becomes that of an inode of another type.
+func retypes(from reconciletest.Records, s *reconcile.Solution) bool {
+	for k, v := range s.Merged {
+		if k.Kind == vfs.KeyInode && reconcile.Retyped(v, from[k]) {
+			return true
+		}
+	}
+	return false
 }
 
 func reconciled(t *testing.T, base, mine, theirs reconciletest.Records, next *vfs.Ino) (reconciletest.Records, *reconcile.Solution) {
@@ -195,6 +209,98 @@ func TestRenumberPassesOverWhatIsInUse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A store that was put back gives numbers again: whatever was made in both lives, what I had is somewhere in the outcome, and nothing
+// of the authority's is another's.
+func TestReconcileLives(t *testing.T) {
+	told := 0
+	for n := range 200 {
+		seed := uint64(n)
+		if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { told += reconcileLives(t, rand.New(rand.NewPCG(seed, 2))) }) {
+			break
+		}
+	}
+	if told == 0 {
+		t.Error("no number was given to inodes of two types")
+	}
+}
+
+func reconcileLives(t *testing.T, rng *rand.Rand) (told int) {
+	next, clock := vfs.Ino(1), vfs.Time(0)
+	var script []string
+	walk := func(from reconciletest.Records, next *vfs.Ino, who string, n int) reconciletest.Records {
+		s := reconciletest.Side{Records: maps.Clone(from), Next: next, Clock: &clock}
+		for range n {
+			if line := reconciletest.RandomStep(s, rng); line != "" {
+				script = append(script, who+": "+line)
+				s.Do(line)
+			}
+		}
+		return s.Records
+	}
+	backup := walk(reconciletest.NewRecords(), &next, "backup", rng.IntN(8))
+	again, apart := next, clock
+	known := walk(backup, &next, "known", 1+rng.IntN(12))
+	mine := walk(known, &next, "mine", rng.IntN(6))
+	theirs := walk(backup, &again, "theirs", 1+rng.IntN(12))
+	next = max(next, again)
+	p := problemOf(known, mine, theirs, &next)
+	p.Renumber, p.Stranger = true, true
+	for k, v := range p.Versions {
+		if !reconcile.Equal(v.Base, v.Theirs) {
+			v.Base = nil
+		}
+		p.Versions[k] = v
+		if k.Kind == vfs.KeyInode && reconcile.Retyped(v.Mine, v.Theirs) {
+			told++
+		}
+	}
+	s, err := reconcile.Reconcile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := merged(t, theirs, s)
+	if !maps.EqualFunc(merged(t, mine, s), got, bytes.Equal) {
+		t.Error("the two sides differ afterwards")
+	}
+	now := names(t, got, 0)
+	for content := range names(t, mine, 0) {
+		if now[content] == 0 {
+			t.Errorf("%q of mine is lost", content)
+		}
+	}
+	for who, side := range map[string]reconciletest.Records{"mine": mine, "theirs": theirs} {
+		for content, n := range names(t, side, apart) { // which are of nobody else
+			if now[content] > n || now[content] == 0 {
+				t.Errorf("%q of %s has %d names, not %d", content, who, now[content], n)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\nmine:\n%s\ntheirs:\n%s\nmerged:\n%s", strings.Join(script, "\n"), strings.Join(mine.Listing(), "\n"),
+			strings.Join(theirs.Listing(), "\n"), strings.Join(got.Listing(), "\n"))
+	}
+	return told
+}
+
+// names is how many names lead to each content of the files that were made after some time.
+func names(t *testing.T, r reconciletest.Records, after vfs.Time) map[string]int {
+	t.Helper()
+	out := make(map[string]int)
+	for k, v := range r {
+		if k.Kind != vfs.KeyDirent {
+			continue
+		}
+		rec, err := reconcile.InodeOf(r[reconcile.InodeKey(reconcile.Target(v))])
+		if err != nil || rec == nil {
+			t.Fatalf("%v leads to %v, %v", k, rec, err)
+		}
+		if rec.Type != vfs.TypeDir && rec.Btime > after {
+			out[string(rec.Body.Data)]++
+		}
+	}
+	return out
 }
 
 // Whatever two sides do, the outcome is a tree, the same on both, and what somebody wrote last is somewhere in it.

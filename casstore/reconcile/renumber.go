@@ -4,6 +4,94 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
+// tellApart gives another number to an inode of mine whose number the authority has given to another. Where both have given
+// it the same names as well, it is to get one beside them.
+func (m *merger) tellApart() error {
+	m.apart = make(map[vfs.Ino]bool)
+	to := make(map[vfs.Ino]vfs.Ino)
+	var unplaced []vfs.Ino
+	for _, k := range m.keys {
+		v := m.p.Versions[k]
+		if k.Kind != vfs.KeyInode || k.Ino == vfs.RootIno {
+			continue
+		}
+		two, err := areTwo(v.Mine, v.Theirs)
+		if err != nil {
+			return err
+		}
+		if !two {
+			continue
+		}
+		if len(m.myNames[k.Ino]) == 0 && !Equal(v.Mine, v.Base) {
+			unplaced = append(unplaced, k.Ino)
+		}
+		ino, err := m.otherIno()
+		if err != nil {
+			return err
+		}
+		to[k.Ino], m.apart[ino] = ino, true
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	if err := m.placeBeside(unplaced, to); err != nil {
+		return err
+	}
+	p := *m.p
+	p.Versions = make(map[vfs.Key]Version, len(m.p.Versions))
+	for k, v := range m.p.Versions {
+		its := v.Theirs
+		for _, value := range []*[]byte{&v.Base, &v.Mine} {
+			var err error
+			if *value, err = renumbered(k, *value, to); err != nil {
+				return err
+			}
+		}
+		if ino, other := to[k.Ino]; other {
+			p.Versions[k] = Version{Theirs: its}
+			k.Ino, v.Theirs = ino, nil
+		}
+		p.Versions[k] = v
+	}
+	m.p = &p
+	m.index()
+	return nil
+}
+
+// placeBeside has inodes of mine, under their other numbers, give way to those that have their names.
+func (m *merger) placeBeside(files []vfs.Ino, to map[vfs.Ino]vfs.Ino) error {
+	found, err := m.p.View.NameOf(files)
+	if err != nil {
+		return err
+	}
+	for _, ino := range files {
+		rec, err := InodeOf(m.p.Versions[InodeKey(ino)].Mine)
+		if err != nil {
+			return err
+		}
+		at, ok := found[ino]
+		if !ok {
+			at = Place{vfs.RootIno, "lost"}
+		}
+		if dir, other := to[at.Dir]; other {
+			at.Dir = dir
+		}
+		d := vfs.DirentRecord{Ino: to[ino], Type: rec.Type}
+		m.displaced = append(m.displaced, displaced{at, d.Append(nil)})
+	}
+	return nil
+}
+
+// areTwo reports whether two records under a number are of two inodes: the type of one stays, and when it was made.
+func areTwo(a, b []byte) (bool, error) {
+	x, err := InodeOf(a)
+	if err != nil || x == nil || b == nil {
+		return false, err
+	}
+	y, err := InodeOf(b)
+	return err == nil && (x.Type != y.Type || x.Btime != y.Btime), err
+}
+
 // renumber gives new numbers to inodes that the authority does not have and would not let in under theirs.
 func (m *merger) renumber() error {
 	if !m.p.Renumber && !m.p.Stranger {
@@ -12,7 +100,7 @@ func (m *merger) renumber() error {
 	to := make(map[vfs.Ino]vfs.Ino)
 	for _, k := range m.keys {
 		v := m.p.Versions[k]
-		if k.Kind != vfs.KeyInode || v.Theirs != nil || m.merged[k] == nil || v.Base == nil && !m.p.Stranger {
+		if k.Kind != vfs.KeyInode || v.Theirs != nil || m.merged[k] == nil || v.Base == nil && !m.p.Stranger || m.apart[k.Ino] {
 			continue
 		}
 		ino, err := m.otherIno()

@@ -53,7 +53,8 @@ func CheckPush(view PushView, p *Push) (stale []Record, err error) {
 // CheckMending is CheckPush for records that make a valid tree of a state which may be none, because it was put together
 // from several revisions or is damaged. What the state says about how many names, directories and attributes an inode has
 // is then not to be counted on from: the counts of the records are taken as they are, and so is a parent whose name for
-// the directory is there already. Everything else is as in CheckPush.
+// the directory is there already. An inode may become one of another type, whose number was given again. Everything else is as in
+// CheckPush.
 func CheckMending(view PushView, p *Push) (stale []Record, err error) {
 	c := newPushCheck(view, p)
 	c.mending = true
@@ -329,7 +330,7 @@ func (n *pushedNode) oldNames(ino Ino) int64 {
 	return int64(n.old.Nlink)
 }
 
-func (c *pushCheck) checkRemoved(ino Ino, n *pushedNode) (err error) {
+func (c *pushCheck) checkRemoved(ino Ino, n *pushedNode) error {
 	switch names := n.oldNames(ino) + n.names; {
 	case ino == RootIno:
 		return fmt.Errorf("the root is removed: %w", ErrInvalid)
@@ -338,15 +339,20 @@ func (c *pushCheck) checkRemoved(ino Ino, n *pushedNode) (err error) {
 	case n.old == nil || n.old.Type != TypeDir:
 		return nil
 	}
+	return c.checkEmptied(ino)
+}
+
+// checkEmptied: a directory that there is no more has no names in it.
+func (c *pushCheck) checkEmptied(ino Ino) error {
 	left := ""
-	err = c.view.Names(KeyDirent, ino, func(name string) bool {
+	err := c.view.Names(KeyDirent, ino, func(name string) bool {
 		if value, ok := c.pushed[Key{KeyDirent, ino, name}]; !ok || value != nil {
 			left = name
 		}
 		return left == ""
 	})
 	if err == nil && left != "" {
-		err = fmt.Errorf("removed, with %q in it: %w", left, ErrInvalid)
+		err = fmt.Errorf("no directory, with %q in it: %w", left, ErrInvalid)
 	}
 	return err
 }
@@ -358,10 +364,13 @@ func (c *pushCheck) checkNode(ino Ino, n *pushedNode) error {
 		} else if !ok {
 			return fmt.Errorf("the number is not the peer's: %w", ErrNotPermitted)
 		}
-	} else if n.old.Type != n.new.Type {
+	} else if n.old.Type != n.new.Type && !c.mending {
 		return fmt.Errorf("of type %d becomes one of type %d: %w", n.old.Type, n.new.Type, ErrInvalid)
 	}
 	if c.mending {
+		if n.old != nil && n.old.Type == TypeDir && n.new.Type != TypeDir {
+			return c.checkEmptied(ino)
+		}
 		return nil
 	}
 	if n.new.Type == TypeDir {
