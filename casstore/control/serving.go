@@ -57,7 +57,8 @@ type Peer struct {
 	Agent     string // what it says it is
 	Transport string
 	Addr      string
-	GSO       bool // on QUIC: the kernel cuts what is sent into packets
+	GSO       bool   // on QUIC: the kernel cuts what is sent into packets
+	Machine   string // by which name it runs what others send; empty when it does not
 	Since     time.Time
 	Head      vfs.Rev // the newest revision of the workspace
 	Sent      vfs.Rev // up to where its feed was sent; zero when it follows none

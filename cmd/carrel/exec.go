@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
@@ -41,6 +42,10 @@ func (p *program) execCommand() *cli.Command {
 			"DIR is a directory of a mounted workspace, written with a / or . at its beginning: the command runs in it. On one\n" +
 			"that was joined it begins when all that others wrote is here, or does not when the server cannot be reached; and\n" +
 			"when its end is told, the server has all that it wrote, or that is said.\n\n" +
+			"With --on it runs on a machine that has joined the workspace and offers that, over the connection that it has made: in its\n" +
+			"bash, or a container of its programs. What is said of a workspace that was joined holds there. When the connection\n" +
+			"breaks, nothing is run again: its output is taken up where it was, for two minutes, and by 'carrel attach --on\n" +
+			"WORKSPACE:MACHINE ID' later.\n\n" +
 			"With --fork it runs in a fork, a workspace of its own that has all that is here and takes a moment to make, and what\n" +
 			"is different afterwards is printed as 'carrel diff' does, on standard error when the output is the command's. With\n" +
 			"--merge that is merged when its exit status is 0, as 'carrel merge' does. A fork that was named stays; one that was\n" +
@@ -67,6 +72,7 @@ func (p *program) execCommand() *cli.Command {
 				Name: "runtime", Usage: "have `RUNTIME` make its container, one of " + strings.Join(container.Runtimes, ", ") + ", which this machine must have",
 			},
 			&cli.StringFlag{Name: "net", Usage: "let it use a `NETWORK`: host is that of this machine; without the flag there is loopback alone"},
+			&cli.StringFlag{Name: "on", Usage: "run it on `MACHINE`, which has joined the workspace with 'carrel join --exec-as MACHINE'"},
 			&cli.GenericFlag{Name: "fork", Value: &forkFlag{}, Usage: "run it in a fork, and say what is different there; --fork=`NAME` gives it a name"},
 			&cli.BoolFlag{Name: "merge", Usage: "with --fork: merge what is different when the exit status is 0"},
 			&cli.StringFlag{Name: "id", Usage: "give it an `ID`; one that there is is not run again"},
@@ -96,6 +102,16 @@ func parseExecJob(c *cli.Context) (*execJob, error) {
 	at, err := parsePlace(c, args[0])
 	if err != nil {
 		return nil, err
+	}
+	if on := c.String("on"); on != "" {
+		if err := checkMachine(c, on); err != nil {
+			return nil, err
+		}
+		if at.joined != "" {
+			return nil, told(fmt.Errorf("--on %s, of a workspace that was joined: %w", on, vfs.ErrNotSupported),
+				"Other machines are known where its store is.")
+		}
+		at.machine = on
 	}
 	j := &execJob{at: at, json: c.Bool("json"), why: c.Bool("why"), detach: c.Bool("detach")}
 	j.spec = execd.Spec{
@@ -162,10 +178,10 @@ func (p *program) exec(c *cli.Context) error {
 	})
 }
 
-// withExecs works with the daemon of a store, or has one started meanwhile.
-func (p *program) withExecs(ctx context.Context, store string, f func(x *api.Client) error) error {
+// withExecs works with the daemon of a store, at the API that begins at a path, or has one started meanwhile.
+func (p *program) withExecs(ctx context.Context, store, path string, f func(x *api.Client) error) error {
 	ask := func(*control.Client) error { // the connection keeps the daemon there
-		x := api.NewClient(func(ctx context.Context) (net.Conn, error) { return control.DialSocket(ctx, store) })
+		x := api.NewClientAt(func(ctx context.Context) (net.Conn, error) { return control.DialSocket(ctx, store) }, path)
 		defer x.Close()
 		return f(x)
 	}
@@ -176,32 +192,52 @@ func (p *program) withExecs(ctx context.Context, store string, f func(x *api.Cli
 func (p *program) execThrough(ctx context.Context, j *execJob, x *api.Client) (*carrelv1.Result, error) {
 	// Signals are passed on. They do not end what tells of the end.
 	stream := context.WithoutCancel(ctx)
-	events, err := x.Start(stream, j.spec)
+	events, id, err := begin(stream, x, j.spec, j.at.patience())
 	if err != nil {
 		return nil, startFailed(err)
 	}
-	defer events.Close()
-	first, err := events.Next()
-	if err != nil {
-		return nil, startFailed(err)
-	}
-	id := first.GetStarted()
 	if j.detach {
+		defer events.Close()
 		fmt.Fprintln(p.stdout, id)
 		return nil, nil
 	}
-	f := &follower{program: p, execs: x, id: id, json: j.json, why: j.why}
+	f := &follower{program: p, execs: x, id: id, json: j.json, why: j.why, patience: j.at.patience()}
 	session, err := p.beginSession(f, &j.spec)
 	if err != nil {
+		events.Close()
 		return nil, err
 	}
 	err = f.follow(stream, events)
 	return f.result, errors.Join(err, session.end())
 }
 
+// begin starts an exec and returns its id and what follows. A start whose answer was lost is made again: an id is run once.
+func begin(ctx context.Context, x *api.Client, s execd.Spec, patience time.Duration) (*api.Events, string, error) {
+	lost := false
+	for deadline := time.Now().Add(patience); ; {
+		events, err := x.Start(ctx, s)
+		if err == nil {
+			var first *carrelv1.Event
+			if first, err = events.Next(); err == nil {
+				return events, first.GetStarted(), nil
+			}
+			events.Close()
+		}
+		if !isAway(err, lost) || time.Now().After(deadline) {
+			return nil, "", err
+		}
+		lost = true
+		if err := waitFor(ctx, ownerRetry); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
 // startFailed gives what could not be started the exit status that a shell would give it.
 func startFailed(err error) error {
 	switch {
+	case errors.Is(err, api.ErrNoMachine):
+		return told(err, "'carrel join --exec-as NAME' offers one, while 'carrel serve' runs here.")
 	case errors.Is(err, vfs.ErrNotExist):
 		return &statusError{err, execd.CodeNoProgram}
 	case errors.Is(err, vfs.ErrNotPermitted):

@@ -36,40 +36,55 @@ type follower struct {
 	result *carrelv1.Result // once it has ended
 	quiet  bool             // the end is not passed on as our own
 	why    bool             // which backend it was is said
+
+	patience time.Duration // how long it may take until the exec can be taken up again
 }
 
-// follow passes everything on to the end, over daemons that die, and returns what the exec's end means for ours.
+// follow passes everything on to the end, over daemons that die and machines that are away for a while, and returns what the exec's
+// end means for ours.
 func (f *follower) follow(ctx context.Context, events *api.Events) error {
 	defer func() { events.Close() }()
+	var lost time.Time // since when nothing has come; zero while all is well
 	for {
 		e, err := events.Next()
 		switch {
 		case err == nil:
+			lost = time.Time{}
 			if done, err := f.pass(e); done || err != nil {
 				return err
 			}
 			continue
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("exec %s: its events have no end: %w", f.id, vfs.ErrCorrupt)
-		case !errors.Is(err, vfs.ErrClosed):
+		case !isAway(err, !lost.IsZero()):
+			return err
+		case lost.IsZero():
+			lost = time.Now()
+		}
+		again, err := f.again(ctx, lost)
+		if err != nil {
 			return err
 		}
 		events.Close()
-		if events, err = f.again(ctx); err != nil {
-			return err
-		}
+		events = again
 	}
 }
 
-// again takes an exec up with the daemon that follows one that died.
-func (f *follower) again(ctx context.Context) (*api.Events, error) {
-	for deadline := time.Now().Add(ownerPatience); ; {
-		events, err := f.execs.Attach(ctx, f.id, f.seen, true)
-		if err == nil || time.Now().After(deadline) {
-			return events, err
-		}
+// isAway reports whether an error says that who runs an exec cannot be asked now. That a machine is not there says so of one that
+// was there before.
+func isAway(err error, before bool) bool {
+	return errors.Is(err, vfs.ErrClosed) || before && errors.Is(err, api.ErrNoMachine)
+}
+
+// again takes an exec up with the daemon that follows one that died, or with a machine that comes back.
+func (f *follower) again(ctx context.Context, lost time.Time) (*api.Events, error) {
+	for {
 		if err := waitFor(ctx, ownerRetry); err != nil {
 			return nil, err
+		}
+		events, err := f.execs.Attach(ctx, f.id, f.seen, true)
+		if err == nil || !isAway(err, true) || time.Since(lost) > f.patience {
+			return events, err
 		}
 	}
 }

@@ -54,6 +54,8 @@ func parseFork(c *cli.Context, at place, id string) (*execFork, error) {
 		return nil, nil
 	case c.Bool("detach"):
 		return nil, &usageError{c, "--fork waits for the end, to say what is different: not with --detach"}
+	case at.machine != "":
+		return nil, &usageError{c, "--on is for the workspace that the machine has joined: not with --fork"}
 	case at.joined != "":
 		return nil, told(fmt.Errorf("--fork on a workspace that was joined: %w", vfs.ErrNotSupported),
 			"Forks are made where its store is.")

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/api"
 	carrelv1 "github.com/carrelfs/carrel/execd/api/carrel/v1"
@@ -38,7 +39,7 @@ func (p *program) ps(c *cli.Context) error {
 	if len(args) > 0 {
 		workspace = args[0]
 	}
-	return p.onExecs(c, func(x *api.Client) error {
+	return p.onExecs(c, func(x *api.Client, _ place) error {
 		list, err := x.List(c.Context, workspace)
 		if err != nil {
 			return err
@@ -47,23 +48,47 @@ func (p *program) ps(c *cli.Context) error {
 	})
 }
 
-// onExecs works with the execs of the store of the command line, or with those of what is mounted on a directory.
-func (p *program) onExecs(c *cli.Context, f func(x *api.Client) error) error {
-	if dir := c.String("on"); dir != "" {
-		at, err := placeAt(dir)
-		if err != nil {
-			return err
-		}
-		return p.withExecsAt(c.Context, at, f)
-	}
-	store, err := storeDir(c)
+// onExecs works with the execs of the store of the command line, or with those of what --on says.
+func (p *program) onExecs(c *cli.Context, f func(x *api.Client, at place) error) error {
+	at, err := execsPlace(c)
 	if err != nil {
 		return err
 	}
-	if err := p.withStore(c, false, func(*opened) error { return nil }); err != nil {
-		return err // there is no store, and none is to be made
+	if at.joined == "" {
+		s, err := p.open(c.Context, at.store, false) // when there is no store, none is to be made
+		if err == nil {
+			err = s.close()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return p.withExecs(c.Context, store, f)
+	return p.withExecsAt(c.Context, at, func(x *api.Client) error { return f(x, at) })
+}
+
+// execsPlace is where the execs are that a command is for: in the store, at a mount, or on a machine that has joined.
+func execsPlace(c *cli.Context) (at place, err error) {
+	on := c.String("on")
+	workspace, machine, far := strings.Cut(on, ":")
+	switch {
+	case on != "" && (!far || isPath(on)):
+		return placeAt(on)
+	case on != "":
+		if err = checkMachine(c, machine); err != nil {
+			return at, err
+		}
+		at.workspace, at.machine = workspace, machine
+	}
+	at.store, err = storeDir(c)
+	return at, err
+}
+
+// checkMachine returns a usage error for what is no name of a machine.
+func checkMachine(c *cli.Context, name string) error {
+	if err := machines.CheckName(name); err != nil {
+		return &usageError{c, fmt.Sprintf("--on: %v", err)}
+	}
+	return nil
 }
 
 // execJSON is an exec as scripts see it.
@@ -160,12 +185,14 @@ func (p *program) attach(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.onExecs(c, func(x *api.Client) error {
+	return p.onExecs(c, func(x *api.Client, at place) error {
 		events, err := x.Attach(c.Context, args[0], c.Uint64("after"), false)
 		if err != nil {
 			return err
 		}
-		f := &follower{program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after")}
+		f := &follower{
+			program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after"), patience: at.patience(),
+		}
 		return f.follow(c.Context, events)
 	})
 }
@@ -188,7 +215,7 @@ func (p *program) logs(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.onExecs(c, func(x *api.Client) error {
+	return p.onExecs(c, func(x *api.Client, _ place) error {
 		e, err := x.Get(c.Context, args[0])
 		if err != nil {
 			return err
@@ -244,7 +271,7 @@ func (p *program) kill(c *cli.Context) error {
 	if _, err := execd.ParseSignal(c.String("signal")); err != nil {
 		return &usageError{c, fmt.Sprintf("there is no signal %q", c.String("signal"))}
 	}
-	return p.onExecs(c, func(x *api.Client) error {
+	return p.onExecs(c, func(x *api.Client, _ place) error {
 		for _, id := range ids {
 			if err := x.Signal(c.Context, id, c.String("signal")); err != nil {
 				return err

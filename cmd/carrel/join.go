@@ -78,6 +78,9 @@ func mirrorFlags() []cli.Flag {
 			Usage: "fetch the bytes of files before they are read: 'all', 'none', or of paths that match a `GLOB` (**/*.go)",
 		},
 		&cli.StringFlag{Name: "only", Usage: "show nothing but the directory `PATH` of the workspace"},
+		&cli.StringFlag{
+			Name: "exec-as", Usage: "run here what those send who may run things on the workspace: 'carrel exec --on NAME' at the server",
+		},
 	}
 }
 

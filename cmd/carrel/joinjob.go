@@ -10,6 +10,7 @@ import (
 
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/cmd/carrel/join"
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/mirror"
 	"github.com/carrelfs/carrel/mirror/localpath"
 	"github.com/carrelfs/carrel/syncwire"
@@ -47,7 +48,7 @@ func (p *program) parseJoin(c *cli.Context, url, dir string) (*joinJob, error) {
 	if err := daemon.CheckPoint(j.state, j.dir); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"cache", "fsync", "local", "only", "prefetch"} {
+	for _, name := range []string{"cache", "exec-as", "fsync", "local", "only", "prefetch"} {
 		j.flags = append(j.flags, "--"+name+"="+c.String(name))
 	}
 	j.flags = append(j.flags, "--state="+j.state, fmt.Sprintf("--passing=%t", j.passing),
@@ -83,7 +84,12 @@ func joinConfig(c *cli.Context) (join.Config, error) {
 	config := join.Config{
 		Agent: "carrel " + version(), State: c.String("state"), Passing: c.Bool("passing"), LocalFsync: c.String("fsync") == "local",
 		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: c.Duration("drain"), Only: c.String("only"),
-		Prefetch: c.String("prefetch"), Exclusive: c.Bool("exclusive"),
+		Prefetch: c.String("prefetch"), Exclusive: c.Bool("exclusive"), Machine: c.String("exec-as"),
+	}
+	if config.Machine != "" {
+		if err := machines.CheckName(config.Machine); err != nil {
+			return config, &usageError{c, fmt.Sprintf("--exec-as: %v", err)}
+		}
 	}
 	if err := mirror.CheckPrefetch(config.Prefetch); err != nil {
 		return config, &usageError{c, fmt.Sprintf("--%v", err)}

@@ -133,7 +133,7 @@ func (p *program) mcp(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.withExecs(c.Context, j.store, func(x *api.Client) error {
+	return p.withExecs(c.Context, j.store, "", func(x *api.Client) error {
 		desk, err := p.openAgentDesk(c.Context, j, x)
 		if err != nil {
 			return err

@@ -6,27 +6,36 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/cmd/carrel/join"
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/execd/api"
 )
 
-// place is a workspace, or something in it, and who is asked about it: the daemon of a store, or a join.
+// place is a workspace, or something in it, and who is asked about it: the daemon of a store, a machine that has joined it there, or
+// a join here.
 type place struct {
 	workspace string
 	path      string // in the workspace, from "/"
 	store     string
+	machine   string // that has joined the workspace, and runs things; empty for the daemon of the store
 	joined    string // the state of the join that has it; empty for a workspace of the store
+}
+
+// isPath reports whether an argument is a path of this machine rather than a name: "/" or "." is its beginning.
+func isPath(arg string) bool {
+	return strings.HasPrefix(arg, "/") || arg == "." || arg == ".." || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")
 }
 
 // parsePlace reads WORKSPACE or WORKSPACE:PATH of the store of the command line, or a path of this machine that is in a mount
 // of a workspace: one that begins with "/" or ".", as no workspace's place does.
 func parsePlace(c *cli.Context, arg string) (place, error) {
-	if strings.HasPrefix(arg, "/") || arg == "." || arg == ".." || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {
+	if isPath(arg) {
 		return placeAt(arg)
 	}
 	store, err := storeDir(c)
@@ -62,10 +71,24 @@ func placeAt(arg string) (place, error) {
 	return at, nil
 }
 
+// farPatience is how long a machine that has joined may be out of reach while something runs there.
+const farPatience = 2 * time.Minute
+
+// patience is how long who runs things at a place may be out of reach: a daemon that died is followed by another.
+func (at place) patience() time.Duration {
+	if at.machine != "" {
+		return farPatience
+	}
+	return ownerPatience
+}
+
 // withExecsAt works with who runs things at a place.
 func (p *program) withExecsAt(ctx context.Context, at place, f func(x *api.Client) error) error {
-	if at.joined == "" {
-		return p.withExecs(ctx, at.store, f)
+	switch {
+	case at.machine != "":
+		return p.withExecs(ctx, at.store, machines.Path(at.workspace, at.machine), f)
+	case at.joined == "":
+		return p.withExecs(ctx, at.store, "", f)
 	}
 	x := api.NewClient(func(ctx context.Context) (net.Conn, error) { return join.DialExecs(ctx, at.joined) })
 	defer x.Close()
@@ -74,5 +97,7 @@ func (p *program) withExecsAt(ctx context.Context, at place, f func(x *api.Clien
 
 // onFlag is that of commands for execs that need no workspace.
 func onFlag() cli.Flag {
-	return &cli.StringFlag{Name: "on", Usage: "of those of the workspace that is mounted on `DIR`, which may be one that was joined"}
+	return &cli.StringFlag{
+		Name: "on", Usage: "of those that run elsewhere: `DIR|WORKSPACE:MACHINE`, a workspace that was joined on this machine or a machine that has joined",
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -131,6 +132,7 @@ func (p *program) printJoined(s *join.Status) error {
 		{"to push", fmt.Sprintf("%d records", s.Pending)},
 		{"writes", writes},
 		{"conflicts", fmt.Sprint(s.Conflicts)},
+		{"runs things as", cmp.Or(s.Machine, "nobody: see 'carrel join --exec-as'")},
 		{"pushes", fmt.Sprintf("%d applied, %d made again", s.Pushes, s.Stale)},
 		{"came", fmt.Sprintf("%d records, %d chunks of %s", s.Records, s.Chunks, humanize.IBytes(s.ChunkBytes))},
 		{"digests", fmt.Sprintf("%d wrong, %d records repaired, %d full comparisons", s.Mismatches, s.Repaired, s.Compared)},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,10 +127,10 @@ func (p *program) printServed(s control.Served, now time.Time) error {
 		return err
 	}
 	fmt.Fprintln(p.stdout)
-	fmt.Fprintln(w, "WORKSPACE\tFOR\tPROGRAM\tFROM\tFOR HOW LONG\tBEHIND")
+	fmt.Fprintln(w, "WORKSPACE\tFOR\tPROGRAM\tFROM\tFOR HOW LONG\tBEHIND\tMACHINE")
 	for _, x := range s.Peers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s %s\t%v\t%s\n", p.shown(x.Workspace), x.Subject, p.shown(x.Agent), x.Transport,
-			x.Addr, now.Sub(x.Since).Round(time.Second), behind(x))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s %s\t%v\t%s\t%s\n", p.shown(x.Workspace), x.Subject, p.shown(x.Agent), x.Transport,
+			x.Addr, now.Sub(x.Since).Round(time.Second), behind(x), cmp.Or(x.Machine, "-"))
 	}
 	return w.Flush()
 }
@@ -226,6 +227,7 @@ type sessionJSON struct {
 	Acked           uint64    `json:"acked_revision"`
 	Behind          uint64    `json:"behind_revisions"`
 	BehindSeconds   float64   `json:"behind_seconds"`
+	Machine         string    `json:"machine,omitempty"` // for 'carrel exec --on'
 }
 
 func servedJSONOf(s control.Served) servedJSON {
@@ -248,7 +250,7 @@ func servedJSONOf(s control.Served) servedJSON {
 			Workspace: name[0], WorkspaceBase64: base64IfNeeded(x.Workspace), Subject: x.Subject,
 			Peer: fmt.Sprintf("%x", x.ID), Agent: x.Agent, Transport: x.Transport, Address: x.Addr, GSO: x.GSO, Since: x.Since,
 			Head: uint64(x.Head), Follows: x.Sent != 0, Sent: uint64(x.Sent), Acked: uint64(x.Acked), Behind: x.Behind,
-			BehindSeconds: x.Lag.Seconds(),
+			BehindSeconds: x.Lag.Seconds(), Machine: x.Machine,
 		})
 	}
 	return j

@@ -83,7 +83,7 @@ func (p *program) watch(c *cli.Context) error {
 	if err := p.storeThere(c.Context, at.store); err != nil {
 		return err
 	}
-	return p.withExecs(c.Context, at.store, func(x *api.Client) error {
+	return p.withExecs(c.Context, at.store, "", func(x *api.Client) error {
 		w := &watching{p, at, x, c.Bool("json"), vfs.Rev(c.Uint64("after"))}
 		return w.run(c.Context)
 	})

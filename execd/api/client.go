@@ -24,11 +24,16 @@ type Client struct {
 
 // NewClient returns a client over connections that dial makes.
 func NewClient(dial func(ctx context.Context) (net.Conn, error)) *Client {
+	return NewClientAt(dial, "")
+}
+
+// NewClientAt is NewClient for an API that begins at a path.
+func NewClientAt(dial func(ctx context.Context) (net.Conn, error), path string) *Client {
 	t := &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableCompression: true,
 	}
-	const anywhere = "http://carrel"
+	anywhere := "http://carrel" + path
 	to := &http.Client{Transport: t}
 	return &Client{
 		carrelv1connect.NewExecServiceClient(to, anywhere), carrelv1connect.NewFilesServiceClient(to, anywhere), t,

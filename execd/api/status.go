@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"syscall"
 
@@ -23,6 +24,7 @@ type status struct {
 
 var statuses = []status{
 	{ErrUnknown, "unknown", connect.CodeUnauthenticated, http.StatusUnauthorized},
+	{ErrNoMachine, "no_machine", connect.CodeNotFound, http.StatusNotFound},
 	{vfs.ErrNotExist, "not_exist", connect.CodeNotFound, http.StatusNotFound},
 	{vfs.ErrNoWorkspace, "no_workspace", connect.CodeNotFound, http.StatusNotFound},
 	{vfs.ErrNoRevision, "no_revision", connect.CodeNotFound, http.StatusNotFound},
@@ -77,6 +79,14 @@ func wireError(err error) error {
 		e.Meta().Set(errorHeader, s.name)
 	}
 	return e
+}
+
+// ErrNoMachine is for a call that is to be passed on to a machine which is not there.
+var ErrNoMachine = fmt.Errorf("no such machine: %w", vfs.ErrNotExist)
+
+// WriteError answers a call of the ExecService, in the protocol in which it is made, with err.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	_ = connect.NewErrorWriter().Write(w, r, wireError(err)) // who has gone needs none
 }
 
 // httpError answers a plain request with err.

@@ -14,7 +14,9 @@ import (
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/execs"
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/cmd/carrel/serving"
+	"github.com/carrelfs/carrel/execd/api"
 )
 
 // Config says what a daemon does.
@@ -51,9 +53,14 @@ func Run(ctx context.Context, o Config) error {
 		return errors.Join(err, l.Close(), s.Close())
 	}
 	server := control.NewServer(releasing{store, x}, t, o.Log)
-	x.Register(server.Handle, nil)
+	book := machines.NewBook(o.Log)
+	register := func(handle func(string, http.Handler), access api.Access) {
+		x.Register(handle, access)
+		book.Register(handle, access)
+	}
+	register(server.Handle, nil)
 	server.Offer(serving.New(serving.Config{
-		Store: s, Dir: o.Store, Agent: o.Agent, Log: o.Log, API: x.Register, Keep: t.keep,
+		Store: s, Dir: o.Store, Agent: o.Agent, Log: o.Log, API: register, Machines: book, Keep: t.keep,
 	}))
 	server.Handle("GET "+holdPath, http.HandlerFunc(t.hold))
 	served := make(chan error, 1)

@@ -4,6 +4,7 @@
 //	   mirror
 //	   mount through fusefs
 //	   exec.sock in the state's directory: the API of execs (cmd/carrel/execs, execd/api), on the mirror's tree
+//	   the same over the connection to the server (cmd/carrel/machines), when this machine is to run what others send
 //	   join.sock there: sync now, status, conflicts, resolve, and leave, for an umount that cuts off what is open
 //
 // An exec begins when everything that others wrote is here, or does not begin when the server cannot be reached; its end is

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/execs"
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 )
 
 // execsName is the socket of what runs on a joined workspace, in the state's directory, which only its user may enter.
@@ -25,11 +26,13 @@ const (
 	lastWords = 2 * time.Second
 )
 
-// runner runs things on the workspace for whoever asks at the socket. The API is that of a store's daemon (execd/api).
+// runner runs things on the workspace for whoever asks at the socket, and, under a name, for those who may at the server. The API
+// is that of a store's daemon (execd/api).
 type runner struct {
-	execs  *execs.Service
-	http   *http.Server
-	served chan error
+	execs   *execs.Service
+	offer   *machines.Listener // nil when nothing is run for others
+	servers []*http.Server
+	served  chan error // an error of each server
 }
 
 func newRunner(s *session) (*runner, error) {
@@ -44,13 +47,24 @@ func newRunner(s *session) (*runner, error) {
 	if err != nil {
 		return nil, errors.Join(err, x.Close())
 	}
+	r := &runner{execs: x, served: make(chan error)}
 	mux := http.NewServeMux()
 	x.Register(mux.Handle, nil)
-	r := &runner{execs: x, served: make(chan error, 1), http: &http.Server{
+	r.serve(&http.Server{
 		Handler: mux, ReadHeaderTimeout: headPatience, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
-	}}
-	go func() { r.served <- r.http.Serve(l) }()
+	}, l)
+	if c.Machine != "" {
+		mux := http.NewServeMux()
+		x.Register(mux.Handle, machines.Access)
+		r.offer = machines.Listen(s.client, c.Machine, c.Log)
+		r.serve(machines.NewServer(mux, c.Log), r.offer)
+	}
 	return r, nil
+}
+
+func (r *runner) serve(h *http.Server, l net.Listener) {
+	r.servers = append(r.servers, h)
+	go func() { r.served <- h.Serve(l) }()
 }
 
 // close kills what runs, and tells who follows it.
@@ -58,11 +72,15 @@ func (r *runner) close() error {
 	err := r.execs.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
-	if r.http.Shutdown(ctx) != nil {
-		_ = r.http.Close() // of a listener that is closed, and clients that do not read
+	for _, h := range r.servers {
+		if h.Shutdown(ctx) != nil {
+			_ = h.Close() // of a listener that is closed, and clients that do not read
+		}
 	}
-	if served := <-r.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	for range r.servers {
+		if served := <-r.served; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 	}
 	return err
 }

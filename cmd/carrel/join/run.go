@@ -38,6 +38,7 @@ type Config struct {
 	Local      []string      // paths that stay here: mirror.Config.Local
 	Prefetch   string        // mirror.Config.Prefetch
 	Only       string        // the directory of the workspace that is mounted; empty for its root
+	Machine    string        // the name by which this machine runs what others send; empty when it does not
 	Drain      time.Duration // how long is pushed at the end
 	Log        *slog.Logger
 	Ready      func() // called when the mount is usable
@@ -70,6 +71,7 @@ type session struct {
 	client *syncwire.Client
 	mirror *mirror.Mirror
 	server *fusefs.Server
+	runner *runner
 	leave  context.CancelFunc // ends it
 }
 
@@ -116,6 +118,9 @@ func (s *session) admitted(ctx context.Context) error {
 	switch {
 	case err == nil:
 		s.config.ReadOnly = s.config.ReadOnly || w.Rights&syncwire.RightWrite == 0
+		if s.config.Machine != "" && !w.Rights.Has(syncwire.RightExec) {
+			return fmt.Errorf("join: run what others send: %w", syncwire.ErrRights)
+		}
 		return nil
 	case errors.Is(err, vfs.ErrInterrupted) && known(s.config.State):
 		s.config.Log.Warn("the server does not answer; working with what is here", "err", err)
@@ -161,23 +166,23 @@ func (s *session) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner, err := newRunner(s)
+	s.runner, err = newRunner(s)
 	if err != nil {
 		return errors.Join(err, s.server.Unmount(ctx))
 	}
 	sock, err := listen(s)
 	if err != nil {
-		return errors.Join(err, runner.close(), s.server.Unmount(ctx))
+		return errors.Join(err, s.runner.close(), s.server.Unmount(ctx))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Wait() }()
 	c.Ready()
 	select {
 	case err = <-ended:
-		err = errors.Join(err, runner.close())
+		err = errors.Join(err, s.runner.close())
 	case <-ctx.Done():
 		// First what runs: what it has written is to be pushed.
-		err = errors.Join(runner.close(), s.server.Unmount(context.WithoutCancel(ctx)), <-ended)
+		err = errors.Join(s.runner.close(), s.server.Unmount(context.WithoutCancel(ctx)), <-ended)
 	}
 	return errors.Join(err, sock.close())
 }

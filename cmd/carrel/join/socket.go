@@ -46,7 +46,8 @@ type Status struct {
 	Revision   vfs.Rev `json:"revision"`          // up to which everything is here
 	Pending    int     `json:"pending_records"`
 	Conflicts  int     `json:"conflicts"`
-	ReadOnly   bool    `json:"read_only"` // because another mirror has the workspace to itself
+	ReadOnly   bool    `json:"read_only"`         // because another mirror has the workspace to itself
+	Machine    string  `json:"machine,omitempty"` // by which name it runs what others send
 	Pushes     uint64  `json:"pushes"`
 	Stale      uint64  `json:"stale_pushes"`
 	Records    uint64  `json:"records_in"`
@@ -147,9 +148,13 @@ func (s *session) status(ctx context.Context) (*Status, error) {
 		Workspace: s.config.Workspace, Dir: s.config.Dir, PID: os.Getpid(), Drain: s.config.Drain.Seconds(), Connected: st.Link.Connected, Whole: st.Whole,
 		Revision: st.Position.Rev, Pending: st.Pending, Conflicts: st.Conflicts, ReadOnly: st.ReadOnly, Pushes: st.Pushes, Stale: st.Stale,
 		Records: st.Records, Chunks: st.Fetched, ChunkBytes: st.FetchedB, Mismatches: st.Mismatches, Repaired: st.Repaired,
-		Compared: st.Compared,
+		Compared: st.Compared, Machine: s.config.Machine,
 	}
-	if trouble := errors.Join(st.Link.Err, st.Refused); trouble != nil {
+	trouble := errors.Join(st.Link.Err, st.Refused)
+	if s.runner.offer != nil && trouble == nil {
+		trouble = s.runner.offer.Trouble()
+	}
+	if trouble != nil {
 		out.Trouble = trouble.Error()
 	}
 	return out, nil

@@ -7,6 +7,7 @@
 //	                                           ├── token.Verifier: tokens.json
 //	                                           ├── api: execs and files (execd/api), by HTTP over TLS and, at the address
 //	                                           │   for QUIC, by HTTP/3
+//	                                           ├── machines.Book: those that have joined and run things
 //	                                           └── metrics: /metrics, /healthz
 //
 // A store is served by one call at a time, for as long as the call lasts. Its end is a drain: sessions are told to go, and

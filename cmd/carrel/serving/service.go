@@ -15,6 +15,7 @@ import (
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/cmd/carrel/token"
 	"github.com/carrelfs/carrel/execd/api"
 	"github.com/carrelfs/carrel/syncwire"
@@ -34,7 +35,8 @@ type Config struct {
 	Agent string // what the server says it is
 	Log   *slog.Logger
 	// API puts the API of execs and files on a mux; nil when there is none.
-	API func(handle func(pattern string, h http.Handler), access api.Access)
+	API      func(handle func(pattern string, h http.Handler), access api.Access)
+	Machines *machines.Book // of those that have joined and run things; nil for none
 	// Keep keeps the process from ending until release is called. Its error is why that cannot be.
 	Keep func() (release func(), err error)
 }
@@ -130,7 +132,8 @@ type running struct {
 	fingerprint syncwire.Fingerprint
 	since       time.Time
 	tokens      *token.Verifier
-	keys        *clientKeys // nil for any
+	keys        *clientKeys    // nil for any
+	machines    *machines.Book // nil for none
 	shelf       *shelf
 	server      *syncwire.Server
 	sockets     *sockets
@@ -162,6 +165,9 @@ func (s *Service) begin(o control.ServeOptions) (*running, error) {
 		},
 		Verifier: r.tokens, LocalUser: allRights, Agent: s.config.Agent, Log: s.config.Log,
 		Services: map[string]syncwire.Service{exclusive.ServiceName: guard.Service()},
+	}
+	if r.machines = s.config.Machines; r.machines != nil {
+		config.Services[machines.ServiceName] = r.machines.Service()
 	}
 	if o.ClientKeys != "" {
 		keys, err := openClientKeys(o.ClientKeys, s.config.Log)
@@ -275,6 +281,9 @@ func (r *running) peer(s syncwire.SessionStats, now time.Time) control.Peer {
 	p := control.Peer{
 		Workspace: s.Workspace, Subject: s.Subject, ID: s.Peer, Agent: s.Agent, Transport: s.Transport, Addr: s.Addr,
 		GSO: s.GSO, Since: s.Since, Sent: s.Sent, Acked: s.Acked,
+	}
+	if r.machines != nil {
+		p.Machine = r.machines.Name(s.Workspace, s.Peer)
 	}
 	if p.Head = r.shelf.head(s.Workspace); p.Sent != 0 && p.Acked < p.Head {
 		p.Behind, p.Lag = r.shelf.lack(s.Workspace, s.Acked, now)
