@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
 	"github.com/carrelfs/carrel/cmd/carrel/join"
@@ -62,8 +62,9 @@ func placeAt(arg string) (place, error) {
 	}
 	at := place{path: "/" + strings.TrimLeft(strings.TrimPrefix(path, e.Dir), "/")}
 	at.workspace, at.store = e.Workspace()
+	_, _, past := casstore.SplitMoment(at.workspace)
 	switch {
-	case !filepath.IsAbs(at.store): // the name of the workspace has a moment
+	case past:
 		return place{}, told(fmt.Errorf("%s: a workspace as it was is mounted there: %w", path, vfs.ErrReadOnly), "Name the workspace.")
 	case join.Runs(at.store):
 		at.joined, at.store = at.store, ""

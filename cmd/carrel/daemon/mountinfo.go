@@ -20,10 +20,13 @@ type Entry struct {
 // Ours reports whether it is a workspace.
 func (e Entry) Ours() bool { return e.Type == fsType }
 
-// Workspace splits the source of a mount of ours into the workspace and the store's directory. No workspace has an '@'
-// in its name.
+// Workspace splits the source of a mount of ours into the workspace, or a moment of one (WORKSPACE@WHEN), and the store's directory.
+// That is absolute, and neither a workspace nor a moment has a "/".
 func (e Entry) Workspace() (workspace, store string) {
-	workspace, store, _ = strings.Cut(e.Source, "@")
+	workspace, store, found := strings.Cut(e.Source, "@/")
+	if found {
+		store = "/" + store
+	}
 	return workspace, store
 }
 

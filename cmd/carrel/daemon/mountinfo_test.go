@@ -26,6 +26,17 @@ short line - nothing
 	}
 }
 
+func TestEntryWorkspace(t *testing.T) {
+	for source, want := range map[string][2]string{
+		"demo@/stores/a b": {"demo", "/stores/a b"}, "demo@12345@/store": {"demo@12345", "/store"}, "demo@before@/a@b/@/c": {"demo@before", "/a@b/@/c"},
+		"demo@2h30m@/": {"demo@2h30m", "/"}, "carrel": {"carrel", ""},
+	} {
+		if workspace, store := (Entry{Source: source}).Workspace(); workspace != want[0] || store != want[1] {
+			t.Errorf("%s is of %q in %q, want %q", source, workspace, store, want)
+		}
+	}
+}
+
 func TestTopmost(t *testing.T) {
 	entries := []Entry{{"/a", "ext4", "first"}, {"/b", "ext4", ""}, {"/a", "tmpfs", "second"}}
 	if e, ok := topmost(entries, "/a"); !ok || e.Source != "second" {

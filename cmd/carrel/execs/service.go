@@ -92,7 +92,11 @@ func Open(c Config) (*Service, error) {
 		Dir: filepath.Join(c.Dir, "exec"), Backends: s.backends, Default: execd.Auto, Choose: scripts.choose,
 		Open: s.places.open, Keep: c.Keep, AEAD: s.aead, Log: c.Log,
 	})
-	return s, err
+	if err != nil {
+		closes()
+		return nil, errors.Join(err, s.closeBackends())
+	}
+	return s, nil
 }
 
 // Register serves the API by the Handle method of a mux, to whom access lets in; anyone when it is nil.
@@ -116,8 +120,10 @@ func (s *Service) keep() (release func(), err error) { return s.config.Keep() }
 // Close kills what runs and returns when nothing of it does any more.
 func (s *Service) Close() error { return s.close() }
 
-func (s *Service) end() error {
-	errs := []error{s.execs.Close()}
+func (s *Service) end() error { return errors.Join(s.execs.Close(), s.closeBackends()) }
+
+func (s *Service) closeBackends() error {
+	var errs []error
 	for _, b := range s.backends {
 		errs = append(errs, b.Close())
 	}
