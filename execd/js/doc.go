@@ -8,7 +8,7 @@
 // need no machine; there is console, timers, URL, TextEncoder and TextDecoder, structuredClone, atob and btoa. Its input is
 // the global input, and what its default export is called with; what that gives, or is, becomes the result value, as JSON.
 //
-// What is there does what it does in node, with its error codes, its order of timers, ticks and promises, and its ends: what
+// URL and URLSearchParams are those of the WHATWG's standard. What is there does what it does in node, with its error codes, its order of timers, ticks and promises, and its ends: what
 // a module throws, and a promise that is rejected and that nobody has taken by the end of the turn, goes to standard error
 // with its stack, and the exit code is 1 then, unless process has a listener for it.
 //
@@ -28,7 +28,7 @@
 // # What is not there
 //
 // Packages by bare names, CommonJS (a .cjs file is refused), networks, child processes, workers, streams of files, watches,
-// Intl. URL follows Go's net/url, not every corner of the WHATWG's standard. What fs does asynchronously in node happens
+// Intl. What fs does asynchronously in node happens
 // before the call returns: only when its promise or callback is told is as there.
 //
 // # Locks

@@ -50,7 +50,7 @@ func (r *run) prepare() (err error) {
 	for name, f := range map[string]quickjs.HostFunc{
 		"call": r.call, "write": r.write, "timer": r.timer, "ref": r.ref, "clear": r.clear, "immediate": r.immediate, "tick": r.tick,
 		"stdin": r.stdin, "stdinNow": r.stdinNow, "settle": r.settle, "end": r.exit, "oom": r.outOfMemory, "now": r.now,
-		"bytes": bytesOf, "base64": base64Of, "encoding": encodingOf, "decode": decode, "url": parseURL,
+		"bytes": bytesOf, "base64": base64Of, "encoding": encodingOf, "decode": decode, "url": parseURL, "urlSet": setURL,
 	} {
 		if err := r.vm.RegisterHostFunc("__"+name, f); err != nil {
 			return err

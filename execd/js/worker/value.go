@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/base64"
-	"net/url"
 	"strings"
 )
 
@@ -68,45 +67,6 @@ func num(args []any, i int) float64 {
 		}
 	}
 	return 0
-}
-
-// parseURL gives the parts of a URL, which may be relative to another, or nil when it is none.
-func parseURL(args []any) (any, error) {
-	u, err := url.Parse(str(args, 0))
-	if base := str(args, 1); err == nil && base != "" {
-		var b *url.URL
-		if b, err = url.Parse(base); err == nil {
-			u = b.ResolveReference(u)
-		}
-	}
-	if err != nil || u.Scheme == "" {
-		return nil, nil
-	}
-	special := u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "ws" || u.Scheme == "wss" || u.Scheme == "ftp"
-	if special && u.Host == "" {
-		return nil, nil
-	}
-	if special && u.Path == "" {
-		u.Path = "/"
-	}
-	password, _ := u.User.Password()
-	port := u.Port()
-	if usual := map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21"}[u.Scheme]; port == usual {
-		port = ""
-	}
-	pathname := u.EscapedPath()
-	if u.Opaque != "" {
-		pathname = u.Opaque
-	}
-	return []any{u.Scheme + ":", u.User.Username(), password, strings.ToLower(u.Hostname()), port, pathname, prefixed("?", u.RawQuery),
-		prefixed("#", u.EscapedFragment()), u.Host != "" || u.Scheme == "file"}, nil
-}
-
-func prefixed(mark, s string) string {
-	if s == "" {
-		return ""
-	}
-	return mark + s
 }
 
 // call is a call to the daemon about files: op, path, second path, data (with encoding 1 as bytes), number, flag, whether

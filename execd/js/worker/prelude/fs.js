@@ -18,7 +18,7 @@ function fileURLToPath(u) {
 }
 const pathToFileURL = (p) => {
   const s = path.resolve(needPath(p));
-  return new URL('file://' + s.split('/').map(encodeURIComponent).join('/') + (p.endsWith('/') && s !== '/' ? '/' : ''));
+  return new URL('file://' + s.replace(/[%\\\n\r\t?#[\]^|~]/g, (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')) + (p.endsWith('/') && s !== '/' ? '/' : ''));
 };
 
 // The system calls that node names in errors, and the numbers that Linux has for them.

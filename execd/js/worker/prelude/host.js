@@ -2,7 +2,7 @@
 const g = globalThis;
 const host = {};
 for (const name of ['call', 'write', 'timer', 'ref', 'clear', 'immediate', 'tick', 'stdin', 'stdinNow', 'settle', 'end', 'oom', 'now',
-  'bytes', 'base64', 'encoding', 'decode', 'url']) {
+  'bytes', 'base64', 'encoding', 'decode', 'url', 'urlSet']) {
   host[name] = g['__' + name];
   delete g['__' + name];
 }

@@ -90,7 +90,8 @@ function show(x, level, seen, levels = maxLevels) {
   if (x instanceof Set) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(inner), ...more(x.size)], '}');
   if (x instanceof Map) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(([k, v]) => `${inner(k)} => ${inner(v)}`), ...more(x.size)], '}');
   if (x instanceof Promise || x instanceof WeakMap || x instanceof WeakSet) return wrapParts(`${name} {`, showProperties(x, inner), '}');
-  if (x instanceof URL) return `URL { href: ${quote(x.href)} }`;
+  if (x instanceof URL) return wrapParts('URL {', [...urlParts.slice(0, -1), 'searchParams', 'hash'].map((k) => `${k}: ${inner(x[k])}`), '}');
+  if (x instanceof URLSearchParams) return wrapParts('URLSearchParams {', [...x].map(([k, v]) => `${quote(k)} => ${quote(v)}`), '}');
   const tag = x[Symbol.toStringTag];
   let prefix = name === undefined ? '[Object: null prototype] ' : name === 'Object' ? '' : `${name} `;
   if (typeof tag === 'string' && tag && tag !== name) prefix = `${prefix || 'Object '}[${tag}] `;
