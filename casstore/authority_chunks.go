@@ -226,17 +226,20 @@ func (a *Authority) WriteChunks(ctx context.Context, list []vfs.Chunk) error {
 	})
 }
 
+// verifyBatch is how many chunks a processor verifies between two looks whether it is to go on.
+const verifyBatch = 4
+
 // verifyChunks hashes chunks on all processors, and returns how many bytes they take.
 func verifyChunks(list []vfs.Chunk, alive func() error) (size int, err error) {
 	var group errgroup.Group
 	parts := runtime.GOMAXPROCS(0)
 	for part := range parts {
 		group.Go(func() error {
-			var room []byte
-			for i := part; i < len(list); i += parts {
+			var checker vfs.Checker
+			for i := part * verifyBatch; i < len(list); i += parts * verifyBatch {
 				err := alive()
 				if err == nil {
-					room, err = list[i].Check(room)
+					err = checker.Check(list[i:min(i+verifyBatch, len(list))]...)
 				}
 				if err != nil {
 					return err

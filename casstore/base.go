@@ -124,7 +124,7 @@ func (s *Store) encodeBody(b base, old chunk.Manifest) (vfs.Body, error) {
 		return vfs.Body{Kind: vfs.BodyExtents, Data: chunk.AppendEntries(nil, b.manifest.Entries())}, nil
 	}
 	root, err := chunk.BuildTree(b.manifest, old, func(id chunk.ID, plain []byte) error {
-		return s.chunks.putAs(id, plain)
+		return s.chunks.put(id, plain)
 	})
 	if err != nil {
 		return vfs.Body{}, err

@@ -38,14 +38,8 @@ func newChunks(s *Store) *chunks {
 	}
 }
 
-// put stores a chunk, unless it is there, and returns its id.
-func (c *chunks) put(plain []byte) (chunk.ID, error) {
-	id := chunk.Sum(plain)
-	return id, c.putAs(id, plain)
-}
-
-// putAs is put for a chunk whose id is known.
-func (c *chunks) putAs(id chunk.ID, plain []byte) error {
+// put stores the chunk that id names, unless it is there.
+func (c *chunks) put(id chunk.ID, plain []byte) error {
 	if there, err := c.has(id); there || err != nil {
 		return err
 	}

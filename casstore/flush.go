@@ -264,6 +264,14 @@ func (l *entryList) entries() []chunk.Entry {
 
 // splitRun cuts a run of data into chunks, and stores them by group.
 func (o *overlay) splitRun(ctx context.Context, run region, out *entryList, group *errgroup.Group) error {
+	var batch []cutting
+	put := func() {
+		if full := batch; len(full) > 0 {
+			batch = nil
+			group.Go(func() error { return o.put(full) })
+		}
+	}
+	defer put()
 	for at := run.start; at < run.end; {
 		c, err := o.cutOff(at, run.end)
 		if err == nil && ctx.Err() != nil {
@@ -279,13 +287,37 @@ func (o *overlay) splitRun(ctx context.Context, run region, out *entryList, grou
 			c.free()
 			continue
 		}
-		e := out.add(chunk.Entry{Len: uint64(len(c.plain))})
-		group.Go(func() error {
-			defer c.free()
-			id, err := o.store.chunks.put(c.plain)
-			e.ID = id
+		batch = append(batch, cutting{c, out.add(chunk.Entry{Len: uint64(len(c.plain))})})
+		if len(batch) == putAtOnce {
+			put()
+		}
+	}
+	return nil
+}
+
+// cutting is a chunk that is to be stored, and the entry that is to have its id.
+type cutting struct {
+	cutOff
+	entry *chunk.Entry
+}
+
+// putAtOnce is how many chunks are hashed together: two take as long as one, and more would keep others from the processor.
+const putAtOnce = 2
+
+func (o *overlay) put(batch []cutting) error {
+	var ids [putAtOnce]chunk.ID
+	var plains [putAtOnce][]byte
+	for i, c := range batch {
+		defer c.free()
+		plains[i] = c.plain
+	}
+	chunk.Sums(ids[:len(batch)], plains[:len(batch)])
+	for i, c := range batch {
+		runtime.Gosched() // for who serves a mount
+		if err := o.store.chunks.put(ids[i], c.plain); err != nil {
 			return err
-		})
+		}
+		c.entry.ID = ids[i]
 	}
 	return nil
 }
@@ -296,7 +328,7 @@ type cutOff struct {
 	buffer *[chunk.MaxSize]byte // nil: none
 }
 
-// cutBuffers are used again. A flush has one for each chunk that is being stored, and one.
+// cutBuffers are used again. A flush has one for each chunk that is being stored or waits for others of its batch, and one.
 var cutBuffers = sync.Pool{New: func() any { return new([chunk.MaxSize]byte) }}
 
 // room returns the n bytes behind the end of what has been gathered, or fewer: up to the largest chunk.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -174,10 +175,12 @@ func (c *Client) ReadChunks(ctx context.Context, ids []chunk.ID, yield func(vfs.
 type fetching struct {
 	rest  []chunk.ID // that have neither come nor been passed over
 	yield func(vfs.Chunk) error
-	room  []byte // to check a chunk in
+	// What is being checked.
+	chunks  []vfs.Chunk
+	checker vfs.Checker
 }
 
-// on asks for the rest on a lane. While a chunk is checked, the next one is read: a hash takes as long as the transport.
+// on asks for the rest on a lane. Chunks are checked in pairs, which takes half as long, and the next one is read meanwhile.
 func (f *fetching) on(ctx context.Context, v *visit, l *lane) error {
 	if err := l.w.send(&fetch{numbered{1}, f.rest}); err != nil {
 		return l.explain(ctx, v, err)
@@ -193,17 +196,22 @@ func (f *fetching) on(ctx context.Context, v *visit, l *lane) error {
 		for range came { // until nobody reads any more
 		}
 	}()
-	for a := range came {
-		switch {
-		case a.err != nil:
-			return a.err
-		case a.typ == frameFetched:
-			l.whole = true
-			return nil
-		case a.typ != frameChunk:
-			return unexpected(frameChunk, a.typ)
+	var pair [2]arrival
+	wait := time.NewTimer(pairWait)
+	defer wait.Stop()
+	for pair[0] = range came {
+		n := 1
+		if wait.Reset(pairWait); pair[0].isChunk() {
+			select {
+			case next, ok := <-came:
+				if ok {
+					pair[1], n = next, 2
+				}
+			case <-wait.C:
+			}
 		}
-		if err := f.take(a.body); err != nil {
+		if more, err := f.take(pair[:n]); !more {
+			l.whole = err == nil
 			return err
 		}
 	}
@@ -213,15 +221,17 @@ func (f *fetching) on(ctx context.Context, v *visit, l *lane) error {
 // arrival is what has come on a lane.
 type arrival struct {
 	typ  frameType
-	body []byte // good until the next but one is taken
+	body []byte // good until the third after it is taken
 	err  error
 }
+
+func (a arrival) isChunk() bool { return a.err == nil && a.typ == frameChunk }
 
 // readChunks reads frames up to the first that is no chunk, or until ctx ends, one ahead of who takes them. Then it closes
 // the channel.
 func (l *lane) readChunks(ctx context.Context, v *visit, to chan<- arrival) {
 	defer close(to)
-	var spare []byte
+	var spare [2][]byte
 	for {
 		typ, body, err := l.next(ctx, v)
 		select {
@@ -232,25 +242,45 @@ func (l *lane) readChunks(ctx context.Context, v *visit, to chan<- arrival) {
 		if err != nil || typ != frameChunk {
 			return
 		}
-		l.r.buf, spare = spare, l.r.buf
+		l.r.buf, spare[0], spare[1] = spare[0], spare[1], l.r.buf
 	}
 }
 
-func (f *fetching) take(body []byte) error {
-	var m chunkMessage
-	if err := decodeBody(body, &m); err != nil {
-		return err
+// take yields the chunks that a list begins with, and reports whether more are to come.
+func (f *fetching) take(list []arrival) (more bool, err error) {
+	f.chunks = f.chunks[:0]
+	for _, a := range list {
+		if !a.isChunk() {
+			break
+		}
+		var m chunkMessage
+		if err := decodeBody(a.body, &m); err != nil {
+			return false, err
+		}
+		i := slices.Index(f.rest, m.Chunk.ID)
+		if i < 0 {
+			return false, fmt.Errorf("chunk %v was not asked for: %w", m.Chunk.ID, ErrProtocol)
+		}
+		f.rest = f.rest[i+1:]
+		f.chunks = append(f.chunks, m.Chunk)
 	}
-	i := slices.Index(f.rest, m.Chunk.ID)
-	if i < 0 {
-		return fmt.Errorf("chunk %v was not asked for: %w", m.Chunk.ID, ErrProtocol)
+	if err := f.checker.Check(f.chunks...); err != nil {
+		return false, err
 	}
-	f.rest = f.rest[i+1:]
-	var err error
-	if f.room, err = m.Chunk.Check(f.room); err != nil {
-		return err
+	for _, c := range f.chunks {
+		if err := f.yield(c); err != nil {
+			return false, asOwn(err)
+		}
 	}
-	return asOwn(f.yield(m.Chunk))
+	switch last := list[len(list)-1]; {
+	case last.err != nil:
+		return false, last.err
+	case last.typ == frameFetched:
+		return false, nil
+	case last.typ != frameChunk:
+		return false, unexpected(frameChunk, last.typ)
+	}
+	return true, nil
 }
 
 // WriteChunks implements vfs.Authority.

@@ -17,9 +17,23 @@ type ID [IDSize]byte
 func Sum(plain []byte) ID { return sha256.Sum256(plain) }
 
 // Verify returns nil when plain is the chunk that id names, else an error that wraps ErrCorrupt.
-func Verify(id ID, plain []byte) error {
-	if got := Sum(plain); got != id {
-		return fmt.Errorf("chunk %s: bytes hash to %s: %w", id, got, ErrCorrupt)
+func Verify(id ID, plain []byte) error { return id.verify(Sum(plain)) }
+
+// VerifyAll is [Verify] of several, by [Sums]. It returns the error of the first that is not what its id says.
+func VerifyAll(ids []ID, plains [][]byte) error {
+	sums := make([]ID, len(ids))
+	Sums(sums, plains)
+	for i, id := range ids {
+		if err := id.verify(sums[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (id ID) verify(sum ID) error {
+	if sum != id {
+		return fmt.Errorf("chunk %s: bytes hash to %s: %w", id, sum, ErrCorrupt)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 )
@@ -15,12 +16,13 @@ type Chunk struct {
 }
 
 // Plain returns the chunk's plain bytes, in dst's memory when that is large enough, or an error that wraps ErrCorrupt
-// when they are not the ones that the id names. Everyone who accepts a chunk calls it, or Check, first.
+// when they are not the ones that the id names. Everyone who accepts a chunk calls it, or a [Checker], first.
 func (c Chunk) Plain(dst []byte) ([]byte, error) {
-	if err := c.checkLengths(); err != nil {
-		return nil, err
+	err := c.checkLengths()
+	var plain []byte
+	if err == nil {
+		plain, err = chunk.Decode(dst, c.Codec, c.Stored, c.PlainLen)
 	}
-	plain, err := chunk.Decode(dst, c.Codec, c.Stored, c.PlainLen)
 	if err == nil {
 		err = chunk.Verify(c.ID, plain)
 	}
@@ -30,32 +32,55 @@ func (c Chunk) Plain(dst []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Check is Plain for who does not need the bytes: those that are stored as they are it does not copy. It returns room, or
-// what it has taken in its place because that was too small, to be given to the next Check.
-func (c Chunk) Check(room []byte) ([]byte, error) {
-	if c.Codec != chunk.Raw {
-		plain, err := c.Plain(room)
-		if err != nil {
-			return room, err
+// Checker is Plain for who does not need the bytes, of several chunks at a time, which takes less: those that are stored as they
+// are it does not copy. It keeps memory for the others. The zero Checker is ready, for one call at a time.
+type Checker struct {
+	ids    [checkedAtOnce]chunk.ID
+	plains [checkedAtOnce][]byte
+	rooms  [checkedAtOnce][]byte // to decode in
+}
+
+// checkedAtOnce is how many chunks a Checker has in memory.
+const checkedAtOnce = 4
+
+// Check returns an error that wraps ErrCorrupt when one of the chunks is not what its id names.
+func (k *Checker) Check(list ...Chunk) error {
+	for part := range slices.Chunk(list, checkedAtOnce) {
+		for i, c := range part {
+			var err error
+			if k.plains[i], err = c.plain(&k.rooms[i]); err != nil {
+				return c.corrupt(err)
+			}
+			k.ids[i] = c.ID
 		}
-		return plain, nil
+		if err := chunk.VerifyAll(k.ids[:len(part)], k.plains[:len(part)]); err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
 	}
-	err := c.checkLengths()
-	if err == nil && len(c.Stored) != c.PlainLen {
-		err = c.corrupt(fmt.Errorf("%d bytes stored raw for %d", len(c.Stored), c.PlainLen))
+	return nil
+}
+
+// plain returns what are to be the plain bytes, which may be in room.
+func (c Chunk) plain(room *[]byte) ([]byte, error) {
+	if err := c.checkLengths(); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return room, err
+	if c.Codec != chunk.Raw {
+		plain, err := chunk.Decode(*room, c.Codec, c.Stored, c.PlainLen)
+		if err == nil {
+			*room = plain
+		}
+		return plain, err
 	}
-	if err := chunk.Verify(c.ID, c.Stored); err != nil {
-		return room, c.corrupt(err)
+	if len(c.Stored) != c.PlainLen {
+		return nil, fmt.Errorf("%d bytes stored raw for %d", len(c.Stored), c.PlainLen)
 	}
-	return room, nil
+	return c.Stored, nil
 }
 
 func (c Chunk) checkLengths() error {
 	if c.PlainLen == 0 || len(c.Stored) > chunk.MaxSize {
-		return fmt.Errorf("chunk %v: %d bytes stored for %d: %w", c.ID, len(c.Stored), c.PlainLen, ErrCorrupt)
+		return fmt.Errorf("%d bytes stored for %d", len(c.Stored), c.PlainLen)
 	}
 	return nil
 }

@@ -78,12 +78,9 @@ func (g guard) WriteChunks(ctx context.Context, chunks []Chunk) error {
 	if err := atMost("write", len(chunks), MaxChunkIDs); err != nil {
 		return err
 	}
-	var room []byte
-	for _, c := range chunks {
-		var err error
-		if room, err = c.Check(room); err != nil {
-			return fmt.Errorf("write: %w", err)
-		}
+	var checker Checker
+	if err := checker.Check(chunks...); err != nil {
+		return fmt.Errorf("write: %w", err)
 	}
 	return g.Authority.WriteChunks(ctx, chunks)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,7 @@ func TestChunkPlain(t *testing.T) {
 	plain := []byte(strings.Repeat("carrel ", 1000))
 	id := chunk.Sum(plain)
 	codec, stored := chunk.Encode(nil, plain)
+	var checker Checker
 	spoils := map[string]func(*Chunk){
 		"another id":      func(c *Chunk) { c.ID[0]++ },
 		"another codec":   func(c *Chunk) { c.Codec = chunk.Zstd },
@@ -125,16 +127,22 @@ func TestChunkPlain(t *testing.T) {
 		if got, err := good.Plain(nil); err != nil || string(got) != string(plain) {
 			t.Fatalf("%v: %q, %v", good.Codec, got, err)
 		}
-		if _, err := good.Check(nil); err != nil {
+		if err := checker.Check(good); err != nil {
 			t.Fatalf("%v: %v", good.Codec, err)
 		}
 		for name, spoil := range spoils {
 			bad := good
 			spoil(&bad)
 			_, plainErr := bad.Plain(nil)
-			_, checkErr := bad.Check(nil)
-			if !errors.Is(plainErr, ErrCorrupt) || !errors.Is(checkErr, ErrCorrupt) {
-				t.Errorf("%v, %s: %v, %v", good.Codec, name, plainErr, checkErr)
+			if !errors.Is(plainErr, ErrCorrupt) {
+				t.Errorf("%v, %s: %v", good.Codec, name, plainErr)
+			}
+			for at := range 6 { // one bad chunk among good ones
+				list := slices.Repeat([]Chunk{good}, 6)
+				list[at] = bad
+				if err := checker.Check(list...); !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%v, %s, chunk %d of 6: %v", good.Codec, name, at, err)
+				}
 			}
 		}
 	}

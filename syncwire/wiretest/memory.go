@@ -259,12 +259,9 @@ func (m *Memory) WriteChunks(_ context.Context, chunks []vfs.Chunk) error {
 	if len(chunks) > vfs.MaxChunkIDs {
 		return fmt.Errorf("write of %d chunks: %w", len(chunks), vfs.ErrInvalid)
 	}
-	var room []byte
-	for _, c := range chunks {
-		var err error
-		if room, err = c.Check(room); err != nil {
-			return fmt.Errorf("write: %w", err)
-		}
+	var checker vfs.Checker
+	if err := checker.Check(chunks...); err != nil {
+		return fmt.Errorf("write: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
