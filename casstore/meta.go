@@ -153,15 +153,20 @@ func decodeWorkspace(b []byte) (workspaceRecord, error) {
 // checkWorkspaceName returns nil when name may be a workspace's: a name of a file without '@' and ':', which part a
 // workspace from a revision and a path on the command line, and not beginning with '-' or '.'.
 func checkWorkspaceName(name string) error {
-	if err := vfs.CheckName(name); err != nil {
-		return err
-	}
 	if len(name) > maxWorkspaceName {
 		return vfs.ErrNameTooLong
 	}
+	if name == "" {
+		return fmt.Errorf("a name is not empty: %w", vfs.ErrInvalid)
+	}
 	for i, c := range []byte(name) {
-		if c <= ' ' || c == 0x7f || c == '@' || c == ':' || (i == 0 && (c == '-' || c == '.')) {
-			return vfs.ErrInvalid
+		switch {
+		case c <= ' ' || c == 0x7f:
+			return fmt.Errorf("a name has no spaces and control characters: %w", vfs.ErrInvalid)
+		case c == '/' || c == '@' || c == ':':
+			return fmt.Errorf("a name has no %q: %w", c, vfs.ErrInvalid)
+		case i == 0 && (c == '-' || c == '.'):
+			return fmt.Errorf("a name does not begin with %q: %w", c, vfs.ErrInvalid)
 		}
 	}
 	return nil
