@@ -1,6 +1,8 @@
 package git
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,7 +50,7 @@ func (g *call) branch(args []string) error {
 	case f.has("m") || f.has("M"):
 		return g.renameBranch(f.args, current, f.has("M") || f.has("f"))
 	case len(f.args) > 0 && !f.has("l"):
-		return g.makeBranch(f, current)
+		return g.makeBranch(f, current, head)
 	}
 	return g.listBranches(current, head, f)
 }
@@ -67,7 +69,7 @@ func (g *call) listBranches(current string, head plumbing.Hash, f *flags) error 
 			refs = append(refs, list...)
 		}
 	}
-	detached := "(HEAD detached at " + g.short(head) + ")"
+	detached := "(HEAD " + g.detachedFrom(head) + ")"
 	width := 0
 	for _, ref := range refs {
 		width = max(width, len(ref.Name().Short()))
@@ -104,18 +106,19 @@ func (g *call) listBranches(current string, head plumbing.Hash, f *flags) error 
 	return nil
 }
 
-func (g *call) makeBranch(f *flags, current string) error {
-	name, start := f.args[0], "HEAD"
+func (g *call) makeBranch(f *flags, current string, head plumbing.Hash) error {
+	name, start := f.args[0], cmp.Or(current, "HEAD")
 	if err := g.checkBranch(name); err != nil {
 		return err
 	}
+	h, ok := head, !head.IsZero()
 	if len(f.args) > 1 {
 		start = f.args[1]
+		h, ok = g.resolve(start)
 	}
-	h, ok := g.resolve(start)
 	c, isCommit := g.peel(h)
 	if !ok || !isCommit {
-		return g.fatal("not a valid object name: '%s'", g.startName(start))
+		return g.fatal("not a valid object name: '%s'", start)
 	}
 	why := "branch: Created from " + start
 	if g.hasRef(heads + name) {
@@ -131,14 +134,6 @@ func (g *call) makeBranch(f *flags, current string) error {
 		return err
 	}
 	return g.trackStart(name, start, f)
-}
-
-// startName is how git speaks of a start that is not there: by the branch.
-func (g *call) startName(start string) string {
-	if branch, _, err := g.head(); err == nil && start == "HEAD" && branch != "" {
-		return branch
-	}
-	return start
 }
 
 func (g *call) deleteBranches(f *flags, current string, head plumbing.Hash) error {
@@ -224,8 +219,18 @@ func (g *call) renameBranch(args []string, current string, force bool) error {
 	if from != current {
 		return nil
 	}
-	return g.putReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+to)), nil)
+	if err := g.putReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.ReferenceName(heads+to)), nil); err != nil {
+		return err
+	}
+	h, why := ref.Hash(), renamed(from, to)
+	if err != nil {
+		return nil // there was no commit on it
+	}
+	return errors.Join(g.logRef("HEAD", h, plumbing.ZeroHash, why), g.logRef("HEAD", plumbing.ZeroHash, h, why))
 }
+
+// renamed is what logs say of a branch that has another name now.
+func renamed(from, to string) string { return "Branch: renamed " + heads + from + " to " + heads + to }
 
 // renameRef gives a branch another name, with its log and its upstream. The new one is there before the old one goes,
 // unless one is below the other.
@@ -253,7 +258,7 @@ func (g *call) renameRef(from, to string, h plumbing.Hash) error {
 			return err
 		}
 	}
-	if err := g.logRef(heads+to, h, h, "Branch: renamed "+heads+from+" to "+heads+to); err != nil {
+	if err := g.logRef(heads+to, h, h, renamed(from, to)); err != nil {
 		return err
 	}
 	return g.renameBranchConfig(from, to)

@@ -24,15 +24,15 @@ func (g *call) checkout(args []string) error {
 		}
 	}
 	if len(f.args) == 0 && len(f.paths) == 0 {
-		if !f.has("d") {
-			return g.checkoutHead(f)
-		}
 		f.args = []string{"HEAD"}
 	}
 	if len(f.paths) == 0 && len(f.args) == 1 {
 		name, err := g.previous(f.args[0])
 		if err != nil {
 			return err
+		}
+		if name == "HEAD" && !f.has("d") {
+			return g.checkoutHead(f)
 		}
 		if g.hasRef(heads+name) && !f.has("d") {
 			return g.toBranch(name, f)
@@ -135,6 +135,7 @@ type taking struct {
 	within       []scope
 	staged, work bool // to where
 	exact        bool // what is not there to take goes
+	loose        bool // a path may name nothing
 	ours, theirs bool // which side of a file that is not merged
 }
 
@@ -163,10 +164,17 @@ func (g *call) take(t taking) (n int, err error) {
 	} else if err := g.chooseStage(x, source, t); err != nil {
 		return 0, err
 	}
-	if err := g.matchAll(source, x, t.within); err != nil {
-		return 0, err
+	if !t.loose {
+		known := x
+		if t.from != "" && !t.exact { // what the commit has not is not taken
+			known = &index.Index{}
+		}
+		if err := g.matchAll(source, known, t.within); err != nil {
+			return 0, err
+		}
 	}
 	if t.work {
+
 		if n, err = g.takeWork(x, source, t); err != nil {
 			return n, err
 		}

@@ -132,13 +132,18 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
+	going, err := g.underway()
+	if err != nil {
+		return err
+	}
+	picking := going.verb == "cherry-pick" && !going.commit.IsZero()
 	switch {
 	case f.has("a") && len(within) > 0:
 		return g.fatal("paths '%s ...' with -a does not make sense", within[0].name)
-	case len(merging) > 0 && len(within) > 0 && !f.has("i"):
-		return g.fatal("cannot do a partial commit during a merge.")
-	case len(merging) > 0 && f.has("amend"):
-		return g.fatal("You are in the middle of a merge -- cannot amend.")
+	case (len(merging) > 0 || picking) && len(within) > 0 && !f.has("i"):
+		return g.fatal("cannot do a partial commit during a %s.", going.verb)
+	case (len(merging) > 0 || picking) && f.has("amend"):
+		return g.fatal("You are in the middle of a %s -- cannot amend.", going.verb)
 	}
 	staged := x // what is committed: all, or the files that were named alone
 	if len(within) > 0 && !f.has("i") {
@@ -167,7 +172,7 @@ func (g *call) commit(args []string) error {
 		return g.notMerged("Committing")
 	}
 	c := &object.Commit{}
-	if err := g.beginCommit(c, head, merging, f); err != nil {
+	if err := g.beginCommit(c, head, merging, going, f); err != nil {
 		return err
 	}
 	if c.TreeHash, err = g.writeTree(staged); err != nil {
@@ -185,8 +190,11 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && !f.has("allow-empty") && !f.has("amend") && len(c.ParentHashes) < 2 {
-		return g.nothing()
+	if len(list) == 0 && !f.has("allow-empty") && len(c.ParentHashes) < 2 {
+		return g.nothing(staged, before, f)
+	}
+	if err := g.message(c, f); err != nil {
+		return err
 	}
 	if c.Message == "" && !f.has("allow-empty-message") {
 		g.tell("Aborting commit due to empty commit message.\n")
@@ -196,7 +204,7 @@ func (g *call) commit(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.moveHead(head, h, whyCommit(c, head, f)); err != nil {
+	if err := g.moveHead(head, h, whyCommit(c, head, picking, f)); err != nil {
 		return err
 	}
 	if err := errors.Join(g.saveIndex(x), g.endMerge()); err != nil || f.has("q") {
@@ -205,11 +213,11 @@ func (g *call) commit(args []string) error {
 	if len(c.ParentHashes) > 1 {
 		return g.print("[%s %s] %s\n", cmp.Or(branch, "detached HEAD"), g.short(h), subject(c.Message))
 	}
-	return g.committed(branch, h, c, list, f)
+	return g.committed(branch, h, c, list, commitLine{root: head.IsZero(), date: f.has("amend") || f.has("date") || picking})
 }
 
 // whyCommit is what the log of HEAD says of a commit.
-func whyCommit(c *object.Commit, head plumbing.Hash, f *flags) string {
+func whyCommit(c *object.Commit, head plumbing.Hash, picking bool, f *flags) string {
 	kind := "commit"
 	switch {
 	case f.has("amend"):
@@ -218,6 +226,8 @@ func whyCommit(c *object.Commit, head plumbing.Hash, f *flags) string {
 		kind = "commit (initial)"
 	case len(c.ParentHashes) > 1:
 		kind = "commit (merge)"
+	case picking:
+		kind = "commit (cherry-pick)"
 	}
 	return kind + ": " + subject(c.Message)
 }
@@ -243,20 +253,35 @@ func (g *call) onlyIndex(x *index.Index, head plumbing.Hash, within []scope) (*i
 	return only, nil
 }
 
-// nothing says that there is nothing to commit.
-func (g *call) nothing() error {
-	s, err := g.look(nil, true)
+// nothing says that an index has nothing to commit on top of a commit.
+func (g *call) nothing(x *index.Index, before plumbing.Hash, f *flags) error {
+	s, err := g.lookAt(x, before, nil, true)
 	if err != nil {
 		return err
 	}
+	s.committing, s.amending = true, f.has("amend")
 	if err := g.longStatus(s, false); err != nil {
 		return err
+	}
+	_ = g.Out.Flush()
+	switch {
+	case s.amending:
+		g.tell("You asked to amend the most recent commit, but doing so would make\nit empty. You can repeat your command with --allow-empty, or you can\n" +
+			"remove the commit entirely with \"git reset HEAD^\".\n")
+	case s.underway.verb == "cherry-pick" && !s.underway.commit.IsZero():
+		g.tell("The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n\n")
+		if s.underway.sequence {
+			g.tell("and then use:\n\n    git cherry-pick --continue\n\nto resume cherry-picking the remaining commits.\n" +
+				"If you wish to skip this commit, use:\n\n    git cherry-pick --skip\n\n")
+		} else {
+			g.tell("Otherwise, please use 'git cherry-pick --skip'\n")
+		}
 	}
 	return tool.Exit(1)
 }
 
 // beginCommit fills in who, when, why and on what.
-func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, merging []plumbing.Hash, f *flags) (err error) {
+func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, merging []plumbing.Hash, going operation, f *flags) (err error) {
 	if c.Author, err = g.signature("AUTHOR"); err != nil {
 		return err
 	}
@@ -275,10 +300,14 @@ func (g *call) beginCommit(c *object.Commit, head plumbing.Hash, merging []plumb
 	case !head.IsZero():
 		c.ParentHashes = append([]plumbing.Hash{head}, merging...)
 	}
-	if err := g.authored(c, f); err != nil {
-		return err
+	if going.verb == "cherry-pick" && !going.commit.IsZero() {
+		picked, err := g.commitAt(going.commit)
+		if err != nil {
+			return err
+		}
+		c.Author = picked.Author
 	}
-	return g.message(c, f)
+	return g.authored(c, f)
 }
 
 // authored takes the options that say who wrote it when.
@@ -309,21 +338,23 @@ func (g *call) message(c *object.Commit, f *flags) error {
 			return err
 		}
 		c.Message = text
-	case f.has("amend"):
-		return nil
-	case len(c.ParentHashes) > 1:
-		text, err := g.readNote("MERGE_MSG")
+	case f.has("amend"): // its own
+	default:
+		text, err := g.readNote(mergeMsg)
 		if err != nil {
 			return err
 		}
-		c.Message = withoutComments(text)
-	default:
-		return g.failure("there is no editor: give the message with -m or -F")
-	}
-	if f.has("s") {
-		c.Message = strings.TrimRight(c.Message, "\n") + "\n\nSigned-off-by: " + c.Committer.Name + " <" + c.Committer.Email + ">"
+		if text == "" {
+			return g.failure("there is no editor: give the message with -m or -F")
+		}
+		if c.Message = text; !f.has("no-edit") { // whoever edits it would leave the rest
+			c.Message = withoutComments(text)
+		}
 	}
 	c.Message = cleanMessage(c.Message)
+	if f.has("s") {
+		c.Message = signedOff(c.Message, c.Committer)
+	}
 	return nil
 }
 
@@ -367,20 +398,23 @@ func cleanMessage(text string) string {
 	return text + "\n"
 }
 
+// commitLine is what is said of a commit besides its subject.
+type commitLine struct{ root, date bool }
+
 // committed says what a commit did.
-func (g *call) committed(branch string, h plumbing.Hash, c *object.Commit, list []change, f *flags) error {
+func (g *call) committed(branch string, h plumbing.Hash, c *object.Commit, list []change, line commitLine) error {
 	where := branch
 	if branch == "" {
 		where = "detached HEAD"
 	}
-	if len(c.ParentHashes) == 0 {
+	if line.root {
 		where += " (root-commit)"
 	}
 	_ = g.print("[%s %s] %s\n", where, g.short(h), subject(c.Message))
 	if c.Author.Name != c.Committer.Name || c.Author.Email != c.Committer.Email {
 		_ = g.print(" Author: %s <%s>\n", c.Author.Name, c.Author.Email)
 	}
-	if f.has("amend") || f.has("date") {
+	if line.date {
 		_ = g.print(" Date: %s\n", c.Author.When.Format(dateLayout))
 	}
 	if len(list) == 0 {

@@ -12,7 +12,7 @@
 //
 // # What is not there
 //
-// No rebase, no cherry-pick, no submodules, no hooks, no filters but those of line ends, no sparse or linked work trees. Knows
+// No rebase, no submodules, no hooks, no filters but those of line ends, no sparse or linked work trees. Knows
 // tells what a command has before it runs. A repository that asks for what is not there is refused, not misread.
 //
 // # What is never lost

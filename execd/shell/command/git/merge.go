@@ -71,6 +71,18 @@ type join struct {
 // mergeSubject is what a merge of something says.
 func (g *call) mergeSubject(name string) string {
 	what := "commit '" + name + "'"
+	branch, back, ok := strings.Cut(name, "~")
+	early := back == "" || strings.Trim(back, "0") != ""
+	if !ok || strings.Trim(back, "0123456789") != "" {
+		branch, early = strings.TrimRight(name, "^"), true
+	}
+	if branch != name && g.hasRef(heads+branch) {
+		what = "branch '" + branch + "'"
+		if early {
+			what += " (early part)"
+		}
+		return g.into("Merge " + what)
+	}
 	if full, ok := g.refName(name); ok {
 		switch {
 		case strings.HasPrefix(full, heads):
@@ -107,7 +119,7 @@ func (g *call) mergeCommit(c *object.Commit, j join, f *flags) error {
 	if err != nil {
 		return err
 	}
-	going, err := g.mergeHeads()
+	going, err := g.underway()
 	if err != nil {
 		return err
 	}
@@ -118,13 +130,18 @@ func (g *call) mergeCommit(c *object.Commit, j join, f *flags) error {
 	switch {
 	case len(unmerged(x)) > 0:
 		return g.notMerged("Merging")
-	case len(going) > 0:
+	case going.verb == "merge":
 		return g.fatal("You have not concluded your merge (MERGE_HEAD exists).\nPlease, commit your changes before you merge.")
+	case going.verb == "cherry-pick" && !going.commit.IsZero():
+		return g.fatal("You have not concluded your cherry-pick (CHERRY_PICK_HEAD exists).\nPlease, commit your changes before you merge.")
 	case head.IsZero():
 		return g.fastForward(head, c.Hash, j, f)
 	}
 	p, err := g.paint(head, c.Hash)
 	if err != nil {
+		return err
+	}
+	if err := g.setRef(origHead, head, ""); err != nil {
 		return err
 	}
 	has := func(h plumbing.Hash) bool {
@@ -154,11 +171,6 @@ func (g *call) fastForward(head, to plumbing.Hash, j join, f *flags) error {
 	_ = g.Out.Flush()
 	if err := g.goTo(head, to, false, "merge"); err != nil {
 		return err
-	}
-	if !head.IsZero() {
-		if err := g.setRef(origHead, head, ""); err != nil {
-			return err
-		}
 	}
 	if err := g.moveHead(head, to, j.why+": Fast-forward"); err != nil || f.has("q") || head.IsZero() {
 		return err
@@ -228,9 +240,6 @@ func (g *call) trueMerge(head plumbing.Hash, c *object.Commit, bases []*object.C
 		return err
 	}
 	m.tellAll()
-	if err := g.setRef(origHead, head, ""); err != nil {
-		return err
-	}
 	if len(m.clash) > 0 || f.has("no-commit") {
 		return g.leaveMerge(m, c.Hash, j, f)
 	}
@@ -270,13 +279,7 @@ func (g *call) indexIsClean(commit snapshot) error {
 
 // leaveMerge notes a merge that the user is to conclude.
 func (g *call) leaveMerge(m *merging, commit plumbing.Hash, j join, f *flags) error {
-	text := cleanMessage(j.message)
-	if len(m.clash) > 0 {
-		text += "\n# Conflicts:\n"
-		for _, c := range m.clash {
-			text += "#\t" + c.path + "\n"
-		}
-	}
+	text := cleanMessage(j.message) + m.conflicts()
 	mode := ""
 	if f.has("no-ff") {
 		mode = "no-ff"
@@ -292,6 +295,18 @@ func (g *call) leaveMerge(m *merging, commit plumbing.Hash, j join, f *flags) er
 	}
 	_ = g.print("Automatic merge failed; fix conflicts and then commit the result.\n")
 	return tool.Exit(1)
+}
+
+// conflicts is what the message of something that clashed says of that, for whoever concludes it.
+func (m *merging) conflicts() string {
+	text := ""
+	for _, c := range m.clash {
+		text += "#\t" + c.path + "\n"
+	}
+	if text == "" {
+		return ""
+	}
+	return "\n# Conflicts:\n" + text
 }
 
 // mergeHeads are the commits that a merge which is not concluded is of.
@@ -310,9 +325,10 @@ func (g *call) mergeHeads() ([]plumbing.Hash, error) {
 	return list, nil
 }
 
-// endMerge forgets what was going on.
+// endMerge forgets a merge, and the pick of a commit with what follows it when that is nothing.
 func (g *call) endMerge() error {
-	return g.removeNotes(mergeHead, mergeMsg, mergeMode, "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+	err := g.endPick()
+	return errors.Join(err, g.removeNotes(mergeHead, mergeMsg, mergeMode, "SQUASH_MSG"))
 }
 
 func (g *call) continueMerge() error {
@@ -322,7 +338,7 @@ func (g *call) continueMerge() error {
 		return g.fatal("There is no merge in progress (MERGE_HEAD missing).")
 	}
 	g.verb = "commit"
-	return g.commit([]string{"--no-edit"})
+	return g.commit(nil)
 }
 
 // abortMerge puts back what the merge has changed. Files that it has not touched stay as they are.
@@ -338,7 +354,16 @@ func (g *call) abortMerge() error {
 	if err != nil {
 		return err
 	}
-	target, err := g.commitSnapshot(head)
+	if err := g.resetMerge(head, "HEAD"); err != nil {
+		return err
+	}
+	return g.endMerge()
+}
+
+// resetMerge is git reset --merge: it makes the index and the work tree those of a commit where the index is another, and
+// keeps what the user has changed elsewhere. Files with both are refused. Files that are not merged are not asked for.
+func (g *call) resetMerge(to plumbing.Hash, name string) error {
+	target, err := g.commitSnapshot(to)
 	if err != nil {
 		return err
 	}
@@ -347,14 +372,26 @@ func (g *call) abortMerge() error {
 		return err
 	}
 	u := &unpack{call: g, x: x, staged: indexSnapshot(x), write: map[string]entry{}}
-	touched := map[string]bool{}
-	for name := range unmerged(x) {
-		touched[name] = true
-	}
 	for _, c := range changes(u.staged, target, nil, false) {
-		touched[c.path] = true
+		if c.to.none() {
+			u.remove = append(u.remove, c.path)
+		} else {
+			u.write[c.path] = c.to
+		}
 	}
-	for name := range touched {
+	slices.Sort(u.remove)
+	clashes := unmerged(x)
+	for name := range clashes {
+		delete(u.write, name)
+	}
+	if err := u.checkWork(); err != nil {
+		return err
+	}
+	if names := slices.Concat(u.local, u.fresh, u.lost); len(names) > 0 {
+		g.tell("error: Entry '%s' not uptodate. Cannot merge.\n", slices.Min(names))
+		return g.fatal("Could not reset index file to revision '%s'.", name)
+	}
+	for name := range clashes {
 		if e := target[name]; e.none() {
 			u.remove = append(u.remove, name)
 		} else {
@@ -362,5 +399,5 @@ func (g *call) abortMerge() error {
 		}
 	}
 	slices.Sort(u.remove)
-	return errors.Join(u.run(), g.endMerge())
+	return u.run()
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -96,8 +97,10 @@ func (g *call) setReference(ref *plumbing.Reference, expect *plumbing.Hash, why 
 	if err := g.putReference(ref, expect); err != nil || ref.Type() != plumbing.HashReference {
 		return err
 	}
-	if err := g.logRef(ref.Name().String(), before, ref.Hash(), why); err != nil {
-		return err
+	if before != ref.Hash() || ref.Name() == plumbing.HEAD {
+		if err := g.logRef(ref.Name().String(), before, ref.Hash(), why); err != nil {
+			return err
+		}
 	}
 	head, err := g.store.Reference(plumbing.HEAD)
 	if err != nil || head.Type() != plumbing.SymbolicReference || head.Target() != ref.Name() {
@@ -306,6 +309,8 @@ func (g *call) writeLog(name string, lines []logLine) error {
 	return l.commit(b.Bytes())
 }
 
+var reflogOptions = []string{"n:=max-count=<n>"}
+
 // reflog is git reflog [show] [<ref>].
 func (g *call) reflog(args []string) error {
 	f, err := g.flags(args)
@@ -328,8 +333,20 @@ func (g *call) reflog(args []string) error {
 	if err != nil {
 		return err
 	}
+	most := len(lines)
+	if f.has("n") {
+		if most, err = strconv.Atoi(f.value("n")); err != nil {
+			return g.fatal("'%s': not an integer", f.value("n"))
+		}
+	}
 	for i, l := range lines {
-		_ = g.print("%s %s@{%d}: %s\n", g.short(l.new), name, i, l.why)
+		if most == 0 {
+			break
+		}
+		if !l.new.IsZero() { // as when it has another name now
+			_ = g.print("%s %s@{%d}: %s\n", g.short(l.new), name, i, l.why)
+			most--
+		}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (g *call) reset(args []string) error {
 				return g.fatal("Cannot do %s reset with paths.", how)
 			}
 		}
-		if _, err := g.take(taking{from: name, within: within, staged: true, exact: true}); err != nil {
+		if _, err := g.take(taking{from: name, within: within, staged: true, exact: true, loose: true}); err != nil {
 			return err
 		}
 		return g.unstagedAfter(f)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
@@ -101,15 +102,24 @@ func (g *call) stashPush(f *flags) error {
 		}
 		return g.print("No local changes to save\n")
 	}
-	commit, text, err := g.stashCommit(x, branch, head, within, fresh, f)
+	commit, text, err := g.stashCommit(x, branch, head, old, within, fresh, f)
 	if err != nil {
 		return err
 	}
 	if err := g.putStash(commit, text); err != nil {
 		return err
 	}
-	if err := g.stashAway(x, old, staged, within, fresh, f); err != nil || f.has("q") {
+	if err := g.stashAway(x, old, staged, within, fresh, f); err != nil {
 		return err
+	}
+	if len(within) == 0 { // git has it done by git reset --hard
+		why := "reset: moving to HEAD"
+		if err := errors.Join(g.setRef(origHead, head, ""), g.logRef("HEAD", head, head, why)); err != nil {
+			return err
+		}
+	}
+	if f.has("q") {
+		return nil
 	}
 	return g.print("Saved working directory and index state %s\n", text)
 }
@@ -127,7 +137,7 @@ func (g *call) strays(x *index.Index, within []scope) ([]string, error) {
 }
 
 // stashCommit makes the commits of a stash, and what it is called.
-func (g *call) stashCommit(x *index.Index, branch string, head plumbing.Hash, within []scope, fresh []string, f *flags) (plumbing.Hash, string, error) {
+func (g *call) stashCommit(x *index.Index, branch string, head plumbing.Hash, old snapshot, within []scope, fresh []string, f *flags) (plumbing.Hash, string, error) {
 	on := branch
 	if on == "" {
 		on = "(no branch)"
@@ -155,7 +165,7 @@ func (g *call) stashCommit(x *index.Index, branch string, head plumbing.Hash, wi
 		return staged, "", err
 	}
 	parents = append(parents, staged)
-	if len(fresh) > 0 {
+	if f.has("u") { // as git has it, for no files too
 		only := &index.Index{Version: 2}
 		for _, name := range fresh {
 			if err := g.stage(only, name); err != nil {
@@ -173,11 +183,25 @@ func (g *call) stashCommit(x *index.Index, branch string, head plumbing.Hash, wi
 		same := *e
 		whole.Entries = append(whole.Entries, &same)
 	}
-	if err := g.stageAll(whole, within, nil, false); err != nil {
+	if err := g.stageAll(whole, within, g.unstagedOf(old, x, within), false); err != nil {
 		return head, "", err
 	}
 	h, err := store(whole, text, parents...) // which has no newline, as git's has none
 	return h, text, err
+}
+
+// unstagedOf are the files of the commit that the index has no more and the work tree still has: what is put away puts back
+// the commit's.
+func (g *call) unstagedOf(old snapshot, x *index.Index, within []scope) (names []string) {
+	for name := range old {
+		if _, ok := findEntry(x, name); ok || !inScopes(within, name) {
+			continue
+		}
+		if a, err := g.lstat(name, nil); err == nil && a.Type != vfs.TypeDir {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // putStash makes a stash the last one.
@@ -327,8 +351,8 @@ func (g *call) stashApply(f *flags, drop bool) error {
 	if err != nil {
 		return err
 	}
-	clashes, err := g.unstash(s, f)
-	if err != nil && !clashes {
+	whole, err := g.unstash(s, f)
+	if err != nil {
 		return err
 	}
 	if !f.has("q") {
@@ -340,7 +364,7 @@ func (g *call) stashApply(f *flags, drop bool) error {
 			return err
 		}
 	}
-	if clashes {
+	if !whole {
 		_ = g.Out.Flush()
 		if drop {
 			_ = g.print("The stash entry is kept in case you need it again.\n")
@@ -353,9 +377,9 @@ func (g *call) stashApply(f *flags, drop bool) error {
 	return nil
 }
 
-// unstash merges what was stashed into the index and the work tree, and says whether that clashed: then what is wrong was
-// said.
-func (g *call) unstash(s *stashed, f *flags) (clashes bool, err error) {
+// unstash brings a stash back. It is not whole when that clashed, or was refused for what is in the way: then what is wrong
+// was said, and the rest of it was brought.
+func (g *call) unstash(s *stashed, f *flags) (whole bool, err error) {
 	x, err := g.lockedIndex()
 	if err != nil {
 		return false, err
@@ -363,7 +387,30 @@ func (g *call) unstash(s *stashed, f *flags) (clashes bool, err error) {
 	if len(unmerged(x)) > 0 {
 		return false, g.notMerged("Applying a stash")
 	}
-	ours := indexSnapshot(x)
+	whole, err = g.unstashTracked(s, indexSnapshot(x), f)
+	if err != nil && !refusal(err) {
+		return false, err
+	}
+	if s.strays == nil {
+		return whole, nil
+	}
+	if err := g.checkStrays(s); err != nil {
+		if refusal(err) {
+			err = nil
+		}
+		return false, err
+	}
+	return whole, g.eachStray(s, g.writeFile)
+}
+
+// refusal says whether an error is that something is in the way, which was said.
+func refusal(err error) bool {
+	var exit tool.Exit
+	return errors.As(err, &exit) && exit == 1
+}
+
+// unstashTracked merges the files that git knew into the index and the work tree, and says whether nothing clashed.
+func (g *call) unstashTracked(s *stashed, ours snapshot, f *flags) (bool, error) {
 	base, err := g.treeSnapshot(s.base.TreeHash)
 	if err != nil {
 		return false, err
@@ -383,6 +430,9 @@ func (g *call) unstash(s *stashed, f *flags) (clashes bool, err error) {
 		return false, err
 	}
 	if err := m.apply(ours); err != nil {
+		if refusal(err) && f.has("index") {
+			g.tell("Index was not unstashed.\n")
+		}
 		return false, err
 	}
 	if !f.has("q") {
@@ -391,19 +441,14 @@ func (g *call) unstash(s *stashed, f *flags) (clashes bool, err error) {
 			_ = g.print("Already up to date.\n")
 		}
 	}
-	if s.strays != nil {
-		if err := g.checkStrays(s); err != nil {
-			var exit tool.Exit
-			return errors.As(err, &exit), err
-		}
-		if err := g.eachStray(s, g.writeFile); err != nil {
-			return false, err
-		}
-	}
 	if len(m.clash) > 0 {
-		return true, nil
+		if f.has("index") {
+			_ = g.Out.Flush()
+			g.tell("Index was not unstashed.\n")
+		}
+		return false, nil
 	}
-	return false, g.settleIndex(after, f.has("index"))
+	return true, g.settleIndex(after, f.has("index"))
 }
 
 // stashedIndex is the index that a stash has kept, which is taken as it is where nothing else has changed it.
@@ -417,7 +462,7 @@ func (g *call) stashedIndex(s *stashed, base, ours snapshot) (snapshot, error) {
 		return nil, err
 	}
 	if len(m.clash) > 0 {
-		return nil, g.failure("conflicts in index. Try without --index.")
+		return nil, g.fatal("conflicts in index. Try without --index.")
 	}
 	return m.target, nil
 }

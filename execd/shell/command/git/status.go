@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 
 	"github.com/carrelfs/carrel/execd/shell/command"
 )
@@ -16,26 +17,38 @@ func reason(err error) string { return command.Reason(err) }
 // state is how the index and the work tree differ from the commit.
 type state struct {
 	branch    string
-	commit    plumbing.Hash
+	head      plumbing.Hash
+	commit    plumbing.Hash // that the index is compared with: HEAD's, but when that is amended
 	staged    []change
 	unstaged  []change
 	unmerged  map[string][4]entry
 	untracked []string
-	merging   bool
+	underway  operation
+	// committing and amending are for what commit says when there is nothing to commit.
+	committing, amending bool
 }
 
 // look finds the state.
 func (g *call) look(within []scope, collapse bool) (*state, error) {
-	var s state
-	var err error
-	if s.branch, s.commit, err = g.head(); err != nil {
-		return nil, err
-	}
-	old, err := g.commitSnapshot(s.commit)
+	_, commit, err := g.head()
 	if err != nil {
 		return nil, err
 	}
 	x, err := g.readIndex()
+	if err != nil {
+		return nil, err
+	}
+	return g.lookAt(x, commit, within, collapse)
+}
+
+// lookAt finds the state of an index, which may be one that is only made for a commit, against a commit.
+func (g *call) lookAt(x *index.Index, commit plumbing.Hash, within []scope, collapse bool) (*state, error) {
+	s := state{commit: commit}
+	var err error
+	if s.branch, s.head, err = g.head(); err != nil {
+		return nil, err
+	}
+	old, err := g.commitSnapshot(s.commit)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +68,9 @@ func (g *call) look(within []scope, collapse bool) (*state, error) {
 		return nil, err
 	}
 	s.unstaged = changes(indexSnapshot(x), now, within, false)
-	merging, err := g.mergeHeads()
-	if err != nil {
+	if s.underway, err = g.underway(); err != nil {
 		return nil, err
 	}
-	s.merging = len(merging) > 0
 	ignore, err := g.ignored()
 	if err != nil {
 		return nil, err
@@ -192,23 +203,23 @@ var words = map[byte]string{
 
 func (g *call) longStatus(s *state, hidden bool) error {
 	if s.branch == "" {
-		_ = g.print("HEAD detached at %s\n", g.short(s.commit))
+		_ = g.print("HEAD %s\n", g.detachedFrom(s.head))
 	} else {
 		_ = g.print("On branch %s\n", s.branch)
 	}
-	text, err := g.tracking(s.branch, s.commit)
+	text, err := g.tracking(s.branch, s.head)
 	if err != nil {
 		return err
 	}
 	if text != "" {
 		_ = g.print("%s\n", text)
 	}
-	if err := g.mergeStatus(s); err != nil {
+	if err := g.operationStatus(s); err != nil {
 		return err
 	}
 	initial := s.commit.IsZero()
 	if initial {
-		_ = g.print("\nNo commits yet\n\n")
+		_ = g.print("\n%s\n\n", map[bool]string{true: "Initial commit", false: "No commits yet"}[s.committing])
 	}
 	if len(s.staged) > 0 {
 		undo := "git restore --staged <file>..."
@@ -216,7 +227,7 @@ func (g *call) longStatus(s *state, hidden bool) error {
 			undo = "git rm --cached <file>..."
 		}
 		_ = g.print("Changes to be committed:\n")
-		if !s.merging {
+		if !s.underway.hintless() {
 			_ = g.print("  (use \"%s\" to unstage)\n", undo)
 		}
 		g.longList(s.staged)
@@ -256,20 +267,34 @@ func (g *call) longList(list []change) {
 	_ = g.print("\n")
 }
 
-// mergeStatus says that a merge is going on, and what ends it.
-func (g *call) mergeStatus(s *state) error {
+// operationStatus says that something is going on, and what ends it.
+func (g *call) operationStatus(s *state) error {
+	o := s.underway
 	switch {
-	case len(s.unmerged) > 0 && s.merging:
+	case o.verb == "":
+		return nil
+	case o.verb == "merge" && len(s.unmerged) > 0:
 		return g.print("You have unmerged paths.\n  (fix conflicts and run \"git commit\")\n  (use \"git merge --abort\" to abort the merge)\n\n")
-	case s.merging:
+	case o.verb == "merge":
 		return g.print("All conflicts fixed but you are still merging.\n  (use \"git commit\" to conclude merge)\n\n")
 	}
-	return nil
+	how := "all conflicts fixed: run \"git " + o.verb + " --continue\""
+	if len(s.unmerged) > 0 {
+		how = "fix conflicts and run \"git " + o.verb + " --continue\""
+	} else if o.sequence {
+		how = "run \"git " + o.verb + " --continue\" to continue"
+	}
+	if o.sequence {
+		_ = g.print("%s currently in progress.\n", map[string]string{"cherry-pick": "Cherry-pick", "revert": "Revert"}[o.verb])
+	} else {
+		_ = g.print("You are currently %s commit %s.\n", o.doing(), g.short(o.commit))
+	}
+	return g.print("  (%s)\n  (use \"git %s --skip\" to skip this patch)\n  (use \"git %[2]s --abort\" to cancel the %[2]s operation)\n\n", how, o.verb)
 }
 
 func (g *call) longConflicts(s *state) {
 	undo, gone := "", false
-	if !s.merging {
+	if !s.underway.hintless() {
 		undo = "  (use \"git restore --staged <file>...\" to unstage)\n"
 	}
 	for _, stages := range s.unmerged {
@@ -295,11 +320,13 @@ func (g *call) conclusion(s *state, hidden bool) error {
 			return g.print("Untracked files not listed (use -u option to show untracked files)\n")
 		}
 		return nil
+	case s.amending:
+		return g.print("No changes\n")
 	case len(s.unstaged) > 0 || len(s.unmerged) > 0:
 		return g.print("no changes added to commit (use \"git add\" and/or \"git commit -a\")\n")
 	case len(s.untracked) > 0:
 		return g.print("nothing added to commit but untracked files present (use \"git add\" to track)\n")
-	case s.commit.IsZero():
+	case s.head.IsZero():
 		return g.print("nothing to commit (create/copy files and use \"git add\" to track)\n")
 	case hidden:
 		return g.print("nothing to commit (use -u to show untracked files)\n")

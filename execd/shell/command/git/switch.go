@@ -1,6 +1,8 @@
 package git
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -17,6 +19,11 @@ func (g *call) switchBranch(args []string) error {
 	f, err := g.flags(args)
 	if err != nil {
 		return err
+	}
+	if going, err := g.underway(); err != nil {
+		return err
+	} else if going.verb != "" {
+		return g.fatal("cannot switch branch while %s\nConsider \"git %s --quit\" or \"git worktree add\".", going.doing(), going.verb)
 	}
 	for _, name := range []string{"c", "C"} {
 		if f.has(name) {
@@ -62,15 +69,20 @@ func (g *call) commitNamed(name string) (*object.Commit, bool) {
 // leaving begins what the log of HEAD says of a switch.
 const leaving = "checkout: moving from "
 
-// previous is the branch that was left last for "-", by the log of HEAD, and any other name as it is.
+// previous is what was left n switches ago for "@{-n}", by the log of HEAD, or for "-" last. Any other name is as it is.
 func (g *call) previous(name string) (string, error) {
-	if name != "-" {
+	if name == "-" {
+		name = "@{-1}"
+	}
+	digits, ok := strings.CutPrefix(name, "@{-")
+	n, err := strconv.Atoi(strings.TrimSuffix(digits, "}"))
+	if !ok || err != nil {
 		return name, nil
 	}
-	if name, ok := g.left(1); ok {
+	if name, ok := g.left(n); ok {
 		return name, nil
 	}
-	return "", g.fatal("invalid reference: @{-1}")
+	return "", g.fatal("invalid reference: %s", name)
 }
 
 // left is what HEAD was on n switches ago.
@@ -88,6 +100,28 @@ func (g *call) left(n int) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// detachedFrom says by what a HEAD that is on no branch got there, by its log, and whether it is still there.
+func (g *call) detachedFrom(head plumbing.Hash) string {
+	lines, err := g.readLog("HEAD")
+	i := slices.IndexFunc(lines, func(l logLine) bool { return strings.HasPrefix(l.why, leaving) })
+	if err != nil || i < 0 {
+		return "detached at " + g.short(head)
+	}
+	at, name := lines[i].new, lines[i].why[strings.LastIndexByte(lines[i].why, ' ')+1:]
+	shown := g.short(at)
+	if full, ok := g.refName(name); ok && full != "HEAD" {
+		if h, ok := g.follow(plumbing.ReferenceName(full)); ok {
+			if c, ok := g.peel(h); ok && c.Hash == at {
+				shown = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(full, tags), remoteHeads), heads)
+			}
+		}
+	}
+	if at != head {
+		return "detached from " + shown
+	}
+	return "detached at " + shown
 }
 
 // whySwitch is what the log of HEAD says of a switch.
@@ -145,7 +179,7 @@ func (g *call) toBranch(name string, f *flags) error {
 		}
 		return g.sayTracking(name, f)
 	}
-	if current == "" {
+	if current == "" && head != ref.Hash() {
 		if c, err := g.commitAt(head); err == nil {
 			g.say(f, "Previous HEAD position was %s %s\n", g.short(head), subject(c.Message))
 		}

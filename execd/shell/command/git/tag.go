@@ -33,7 +33,8 @@ func (g *call) tag(args []string) error {
 	if !ok {
 		return g.fatal("Failed to resolve '%s' as a valid ref.", to)
 	}
-	if g.hasRef(tags+name) && !f.has("f") {
+	before, there := g.follow(plumbing.ReferenceName(tags + name))
+	if there && !f.has("f") {
 		return g.fatal("tag '%s' already exists", name)
 	}
 	if f.has("a") || f.has("m") {
@@ -41,7 +42,10 @@ func (g *call) tag(args []string) error {
 			return err
 		}
 	}
-	return g.setRef(tags+name, h, "")
+	if err := g.setRef(tags+name, h, ""); err != nil || !there || before == h {
+		return err
+	}
+	return g.print("Updated tag '%s' (was %s)\n", name, g.short(before))
 }
 
 // annotated stores the object of a tag with a message.

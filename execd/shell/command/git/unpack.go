@@ -28,6 +28,7 @@ type unpack struct {
 
 	local []string // changed by the user, and in the way
 	fresh []string // not known to git, and in the way
+	extra []string // no more known to git, where the new commit has no file either
 	lost  []string // directories with such files where a file is to be
 }
 
@@ -65,8 +66,9 @@ func (u *unpack) careful(old, target snapshot, what string) error {
 			return u.notMerged("Merging")
 		}
 		for _, name := range names {
-			u.tell("%s: needs merge\n", name)
+			_ = u.print("%s: needs merge\n", name)
 		}
+		_ = u.Out.Flush()
 		return u.failure("you need to resolve your current index first")
 	}
 	if err := u.twoWay(old, target); err != nil {
@@ -94,7 +96,12 @@ func (u *unpack) twoWay(old, target snapshot) error {
 		}
 		o, t, i := old[name], target[name], u.staged[name]
 		switch {
-		case o.is(t), i.is(t): // nothing to do, or it has been done
+		case o.is(t): // nothing to do
+		case t.none() && i.none():
+			if err := u.checkExtra(name); err != nil {
+				return err
+			}
+		case i.is(t): // it has been done
 		case !o.is(i):
 			u.local = append(u.local, name)
 		case t.none():
@@ -200,6 +207,22 @@ func (u *unpack) checkAbsent(name string, t entry) error {
 	return err
 }
 
+// checkExtra notes a file that the index has no more and the work tree still has, where the move is to remove it.
+func (u *unpack) checkExtra(name string) error {
+	a, err := u.lstat(name, nil)
+	if notThere(err) || err == nil && a.Type == vfs.TypeDir {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ok, err := u.ignores(name, false)
+	if err == nil && !ok {
+		u.extra = append(u.extra, name)
+	}
+	return err
+}
+
 // checkStray notes a file that git does not know, unless it is ignored or has the very bytes that are to come.
 func (u *unpack) checkStray(name string, t entry) error {
 	if _, tracked := u.staged[name]; tracked {
@@ -271,7 +294,7 @@ func (u *unpack) ignores(name string, dir bool) (bool, error) {
 
 // refused says what is in the way, if anything is.
 func (u *unpack) refused(what string) error {
-	if len(u.local)+len(u.fresh)+len(u.lost) == 0 {
+	if len(u.local)+len(u.fresh)+len(u.extra)+len(u.lost) == 0 {
 		return nil
 	}
 	then := map[string]string{"checkout": "switch branches", "merge": "merge"}[what]
@@ -284,9 +307,14 @@ func (u *unpack) refused(what string) error {
 		u.tell("error: Your local changes to the following files would be overwritten by %s:\n\t%s\n"+
 			"Please commit your changes or stash them before you %s.\n", what, list(u.local), then)
 	}
-	if len(u.fresh) > 0 {
-		u.tell("error: The following untracked working tree files would be overwritten by %s:\n\t%s\n"+
-			"Please move or remove them before you %s.\n", what, list(u.fresh), then)
+	for _, p := range []struct {
+		done  string
+		names []string
+	}{{"removed", u.extra}, {"overwritten", u.fresh}} {
+		if len(p.names) > 0 {
+			u.tell("error: The following untracked working tree files would be %s by %s:\n\t%s\n"+
+				"Please move or remove them before you %s.\n", p.done, what, list(p.names), then)
+		}
 	}
 	if len(u.lost) > 0 {
 		u.tell("error: Updating the following directories would lose untracked files in them:\n\t%s\n\n", list(u.lost))

@@ -273,20 +273,22 @@ func (g *call) removeFile(name string) error {
 		return g.failure("invalid path '%s'", name)
 	}
 	a, err := g.lstat(name, nil)
-	if err == nil && a.Type != vfs.TypeDir {
-		err = g.FS.Remove(g.ctx, path.Join(g.root, name))
-	} else if err == nil {
+	if err == nil && a.Type == vfs.TypeDir {
 		return nil // another's
+	}
+	if err == nil {
+		err = g.FS.Remove(g.ctx, path.Join(g.root, name))
 	}
 	if err != nil && !notThere(err) {
 		return err
 	}
-	if err != nil {
-		return nil
-	}
 	for dir := path.Dir(name); dir != "." && dir != g.prefix; dir = path.Dir(dir) {
-		if g.FS.Remove(g.ctx, path.Join(g.root, dir)) != nil {
-			break // not empty
+		a, err := g.lstat(dir, nil)
+		if notThere(err) {
+			continue // it went with the file
+		}
+		if err != nil || a.Type != vfs.TypeDir || g.FS.Remove(g.ctx, path.Join(g.root, dir)) != nil {
+			break // not empty, or no directory of ours
 		}
 	}
 	return nil
