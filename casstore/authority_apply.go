@@ -316,6 +316,9 @@ func (n *inode) become(rec vfs.InodeRecord) {
 // revive makes an inode that has no name, but is held, one that has never had anything. What its holders have written
 // since it lost its name is gone: the peer that brings it back could not know.
 func (w *Workspace) revive(n *inode) {
+	if n.dead {
+		n.dead, n.file = false, nil
+	}
 	n.gone, n.atimeSet = false, false
 	n.xattrs = newXattrs()
 	if n.dir != nil {
@@ -369,7 +372,7 @@ func (p *pushPlan) remove(ctx context.Context, c *cut, node *plannedNode) {
 // lockFile takes the locks of a file that somebody else uses, unless they are taken or its new bytes are not known. The
 // tree's lock is held, before which they belong, so it does not wait for them.
 func (node *plannedNode) lockFile() bool {
-	if !node.bytes || node.n.file == nil || node.n.refs == 1 {
+	if !node.bytes || node.n.file == nil || node.n.refs == 1 || node.n.dead {
 		return true
 	}
 	if !node.loaded {

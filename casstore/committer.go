@@ -387,7 +387,7 @@ func (w *Workspace) dirtyFile(ino vfs.Ino) []*inode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.inodes[ino]
-	if n == nil || n.file == nil || n.gen == 0 {
+	if n == nil || n.file == nil || n.gen == 0 || n.dead {
 		return nil
 	}
 	n.refs++

@@ -117,6 +117,8 @@ func (w *Workspace) acquire(ctx context.Context, ino vfs.Ino) (n *inode, err err
 			return vfs.ErrIsDir
 		case !n.regular():
 			return vfs.ErrInvalid
+		case n.dead:
+			return vfs.ErrStale
 		}
 		n.refs++
 		if n.file == nil {

@@ -147,7 +147,7 @@ func (w *Workspace) dirtyFiles() []*inode {
 	var files []*inode
 	add := func(list []object) {
 		for _, o := range list {
-			if n, ok := o.(*inode); ok && n.file != nil && n.gen != 0 {
+			if n, ok := o.(*inode); ok && n.file != nil && n.gen != 0 && !n.dead {
 				n.refs++
 				files = append(files, n)
 			}

@@ -36,6 +36,7 @@ type inode struct {
 	gone      bool // has no name left; its record is to be removed
 	persisted bool // has a record in the store, or will when the commit under way is done
 	atimeSet  bool // the atime is not the btime, and has a record of its own
+	dead      bool // gone, and its bytes are discarded: nobody is to use its file any more
 	refs      int  // operations under way outside the tree's lock
 	counted   bool // in the workspace's quota, with charged bytes, if that has one
 	charged   int64

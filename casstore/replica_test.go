@@ -280,6 +280,58 @@ func TestReplicaAppliesWhatWasDoneHereToo(t *testing.T) {
 	}
 }
 
+// A file that was removed here comes back with the bytes of others, while a flush still has to do with it. It is a file like any.
+func TestReplicaFileComesBack(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w, r, _ := openReplica(t, s)
+	a, err := w.Create(bg, vfs.RootIno, "f", vfs.NewNode{Mode: 0o600})
+	if err == nil {
+		err = w.WriteAt(bg, a.Ino, []byte("mine"), 0, false)
+	}
+	if err == nil {
+		_, err = r.Commit(bg, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := pending(t, r)
+	if err := w.WriteAt(bg, a.Ino, []byte("more"), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Unlink(bg, vfs.RootIno, "f"); err != nil {
+		t.Fatal(err)
+	}
+	w.reap()
+	using := w.dirtyFile(a.Ino) // as a flush does
+	if _, err := r.Commit(bg, 0); err != nil {
+		t.Fatal(err)
+	}
+	var in Incoming
+	for k, e := range before {
+		is := vfs.Record{Key: k}
+		if k == rootKey {
+			is.Value = pending(t, r)[k].Mine
+		}
+		in.Records = append(in.Records, vfs.PushRecord{Record: vfs.Record{Key: k, Value: e.Mine}, Base: is.Base()})
+	}
+	if stale, err := r.Apply(bg, in); err != nil || len(stale) > 0 {
+		t.Fatal(stale, err)
+	}
+	for _, n := range using {
+		w.release(n)
+	}
+	if err := w.WriteAt(bg, a.Ino, []byte("again"), 2, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Commit(bg, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 9)
+	if n, err := w.ReadAt(bg, a.Ino, got, 0); err != nil || string(got[:n]) != "miagain" {
+		t.Errorf("%q, %v", got[:n], err)
+	}
+}
+
 // A crash at any step leaves each edit with its basis: what the authority had is the same before and after.
 func TestReplicaCrash(t *testing.T) {
 	for fail := 1; ; fail++ {

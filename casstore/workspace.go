@@ -341,6 +341,7 @@ func (w *Workspace) unheld(n *inode) {
 	w.charge(n)
 	if n.file != nil {
 		w.dead = append(w.dead, n.file)
+		n.dead = true
 	}
 	if n.gen == 0 {
 		w.bury(n)
