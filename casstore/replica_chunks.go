@@ -1,8 +1,10 @@
 package casstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
@@ -157,6 +159,34 @@ func (r *Replica) ChunksOf(ctx context.Context, record, before []byte) ([]chunk.
 		}
 	}
 	return ids, nil
+}
+
+// WithHoles returns the record of a file with holes in the place of chunks that are nowhere. lost is false when it refers to none.
+func (r *Replica) WithHoles(
+	ctx context.Context, record []byte, nowhere map[chunk.ID]struct{},
+) (left []byte, lost bool, err error) {
+	ids, err := r.ChunksOf(ctx, record, nil)
+	if err != nil || !slices.ContainsFunc(ids, func(id chunk.ID) bool { _, gone := nowhere[id]; return gone }) {
+		return nil, false, err
+	}
+	rec, err := vfs.DecodeInode(bytes.Clone(record))
+	if err != nil {
+		return nil, false, err
+	}
+	s := r.tree.store
+	entries := []chunk.Entry{chunk.HoleOf(rec.Size)} // when it is not even known which there are
+	if b, err := s.decodeBody(rec.Body); err == nil {
+		entries = b.manifest.Entries()
+	} else if !errors.Is(err, vfs.ErrCorrupt) {
+		return nil, false, err
+	}
+	for i, e := range entries {
+		if _, gone := nowhere[e.ID]; gone && !e.Hole {
+			entries[i] = chunk.HoleOf(e.Len)
+		}
+	}
+	rec.Body, err = s.encodeBody(base{manifest: chunk.NewManifest(entries)}, chunk.Manifest{})
+	return rec.Append(nil), true, err
 }
 
 func (r *Replica) refs(ctx context.Context, record []byte) (map[chunk.ID]struct{}, error) {

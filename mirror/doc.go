@@ -46,6 +46,12 @@
 // and perhaps other revisions of the same numbers: what a feed brings first is held against the digest that it comes
 // with before it is taken over (sameLife).
 //
+// # Bytes that are nowhere
+//
+// Of a file that is edited here other chunks may be at the authority alone, and be gone with its store. What is left of the file is a
+// conflicting copy then, with holes for them (reconcile.ConflictLost), and the authority's file stands: else no push would be taken
+// any more. A file that was not edited here is let go of.
+//
 // # Local paths
 //
 // Paths that match Config.Local are kept in a store of their own, which no push, digest or barrier knows of; package localpath

@@ -794,6 +794,56 @@ func TestBytesThatAreNowhereHoldNothingUp(t *testing.T) {
 	}
 }
 
+// A file was edited here while most of its bytes were not, and they are gone with the store that had them. What is left of it is a
+// conflicting copy, and all else is pushed.
+func TestEditOfBytesThatAreNowhere(t *testing.T) {
+	l := newLab(t, 2)
+	n := l.nodes[1]
+	a, b := on(t, l.nodes[0].Tree()), on(t, n.Tree())
+	a.write("/old", "1")
+	l.settle()
+	l.shut()
+	dir := filepath.Join(l.dir, "authority")
+	run(t, "cp -a --sparse=always %s %s", dir, dir+"-backup")
+	l.open()
+	large := text(9, 1<<20)
+	a.write("/large", large)
+	a.fsync("/large")
+	n.sync()
+	ino := b.ino("/large")
+	if _, err := n.Tree().ReadAt(t.Context(), ino, make([]byte, 10), 0); err != nil {
+		t.Fatal(err)
+	}
+	n.wire.cut()
+	if err := n.Tree().WriteAt(t.Context(), ino, []byte("edited"), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	b.write("/small", "made offline")
+	l.nodes[0].leave()
+	l.nodes = l.nodes[1:]
+	l.shut()
+	run(t, "rm -rf %s && mv %s %[1]s", dir, dir+"-backup")
+	l.life++
+	l.open()
+	n.wire.mend()
+	n.awaitLife()
+	l.settle()
+	b.write("/later", "2")
+	l.settle()
+	b.want("/small", "made offline")
+	if got := b.names("/"); !slices.Equal(got, []string{"large.conflict-m1-1", "later", "old", "small"}) {
+		t.Errorf("%v", got)
+	}
+	left := b.read("/large.conflict-m1-1")
+	if whole := "edited" + large[6:]; len(left) != len(whole) || left[:1000] != whole[:1000] || strings.Trim(left[len(left)-1000:], "\x00") != "" {
+		t.Errorf("%d bytes, %.20q...%q", len(left), left, left[len(left)-20:])
+	}
+	list, err := n.Conflicts()
+	if err != nil || len(list) != 1 || list[0].Kind != reconcile.ConflictLost {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // Numbers that were leased after the backup are not the mirror's in the new life, though nothing else is different: what was made
 // with them offline gets others, and is pushed.
 func TestAuthorityPutBackForgetsLeases(t *testing.T) {

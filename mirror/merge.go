@@ -3,9 +3,11 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/reconcile"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -30,10 +32,10 @@ func (m *Mirror) merge(ctx context.Context, t taking) error {
 // not pushed yet is to get other numbers, also when there is no news.
 func (m *Mirror) mergeOnce(ctx context.Context, t taking) error {
 	news, pending, err := m.news(t)
-	if err != nil || len(news) == 0 && !t.stranger {
+	if err != nil || len(news) == 0 && !t.stranger && t.nowhere == nil {
 		return err
 	}
-	if !pending {
+	if !pending && t.nowhere == nil {
 		err := m.applyAll(ctx, news, applying{mending: t.mending})
 		if !errors.Is(err, vfs.ErrInvalid) {
 			return err
@@ -191,6 +193,9 @@ func (m *Mirror) problem(ctx context.Context, t taking, news []casstore.Edit) (*
 		v.Theirs = e.Mine
 		p.Versions[e.Key] = v
 	}
+	if t.nowhere != nil {
+		return p, m.giveUp(ctx, p, t.nowhere)
+	}
 	if !t.stranger {
 		return p, nil
 	}
@@ -210,6 +215,28 @@ func (m *Mirror) problem(ctx context.Context, t taking, news []casstore.Edit) (*
 		p.Versions[k] = v
 	}
 	return p, nil
+}
+
+// giveUp has the edits of files end of which some chunks are nowhere.
+func (m *Mirror) giveUp(ctx context.Context, p *reconcile.Problem, nowhere map[chunk.ID]struct{}) error {
+	p.Lost = make(map[vfs.Ino][]byte)
+	for k, v := range p.Versions {
+		if k.Kind != vfs.KeyInode || v.Mine == nil {
+			continue
+		}
+		left, lost, err := m.replica.WithHoles(ctx, v.Mine, nowhere)
+		if err != nil {
+			return err
+		}
+		if lost {
+			m.log.Error("bytes of an edited file are nowhere any more", "inode", uint64(k.Ino))
+			p.Lost[k.Ino] = left
+		}
+	}
+	if len(p.Lost) == 0 {
+		return fmt.Errorf("of no file that was edited: %w", vfs.ErrCorrupt)
+	}
+	return nil
 }
 
 // lost returns the files that are not as the authority has them, were not changed here, and of which some bytes are neither here nor

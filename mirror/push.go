@@ -87,7 +87,10 @@ func (m *Mirror) pushOnce() (more bool, err error) {
 		return false, err
 	}
 	o, err := m.send(f)
+	var nowhere *nowhereError
 	switch {
+	case errors.As(err, &nowhere):
+		return false, errors.Join(err, m.abandon(f, nowhere))
 	case err == nil && o.Applied():
 		return true, m.applied(f, o)
 	case err == nil:
@@ -116,6 +119,32 @@ func (m *Mirror) refused(f *flight, err error) error {
 	}
 	m.doubt = m.doubt || errors.Is(err, vfs.ErrNotPermitted)
 	return errors.Join(m.replica.Note(m.ctx, f.forget()...), m.compareAll())
+}
+
+// nowhereError is of chunks that neither the mirror nor the authority has.
+type nowhereError struct{ ids map[chunk.ID]struct{} }
+
+func (e *nowhereError) Error() string { return fmt.Sprintf("%d chunks are nowhere", len(e.ids)) }
+
+func (e *nowhereError) Unwrap() error { return vfs.ErrCorrupt }
+
+// abandon forgets a push that can never be applied because bytes are nowhere, and ends the edits of the files that they are of:
+// what is left of each becomes a conflicting copy. All else is pushed.
+func (m *Mirror) abandon(f *flight, nowhere *nowhereError) error {
+	err := m.drop(f)
+	if err != nil {
+		return err
+	}
+	if err = m.turn.take(m.ctx); err != nil {
+		return err
+	}
+	p, _ := m.position()
+	err = m.merge(m.ctx, taking{position: p, nowhere: nowhere.ids})
+	m.turn.giveBack()
+	if errors.Is(err, vfs.ErrCorrupt) {
+		return errors.Join(err, m.compareAll())
+	}
+	return err
 }
 
 // spoiled reports whether a push can never be applied: what the mirror knows of the authority is not so.
@@ -306,14 +335,17 @@ func (m *Mirror) upload(ids []chunk.ID, ask bool) error {
 
 func (m *Mirror) uploadSome(ids []chunk.ID) error {
 	var batch []vfs.Chunk
-	size, found := 0, 0
+	size, nowhere := 0, &nowhereError{make(map[chunk.ID]struct{}, len(ids))}
+	for _, id := range ids {
+		nowhere.ids[id] = struct{}{}
+	}
 	flush := func() error {
 		err := m.config.Peer.WriteChunks(m.ctx, batch)
 		batch, size = nil, 0
 		return err
 	}
 	err := m.ws.Authority().ReadChunks(m.ctx, ids, func(c vfs.Chunk) error {
-		found++
+		delete(nowhere.ids, c.ID)
 		c.Stored = append([]byte(nil), c.Stored...)
 		batch = append(batch, c)
 		if size += len(c.Stored); size < chunkBatch {
@@ -324,8 +356,8 @@ func (m *Mirror) uploadSome(ids []chunk.ID) error {
 	if err == nil && len(batch) > 0 {
 		err = flush()
 	}
-	if err == nil && found < len(ids) {
-		err = fmt.Errorf("%d of %d chunks are nowhere: %w", len(ids)-found, len(ids), vfs.ErrCorrupt)
+	if err == nil && len(nowhere.ids) > 0 {
+		err = nowhere
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/carrelfs/carrel/casstore"
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -16,6 +17,8 @@ type taking struct {
 	partial  bool // and what the mirror had was a part of another snapshot
 	mending  bool // what the mirror knows may be no tree of any revision; with the changes it is
 	stranger bool // and that says nothing, because it is another life of the store
+
+	nowhere map[chunk.ID]struct{} // chunks that neither the mirror nor the authority has, which edits refer to
 
 	given func(vfs.Ino) bool // reports that this mirror had given a number to an inode before
 }

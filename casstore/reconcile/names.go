@@ -20,7 +20,7 @@ func (m *merger) mergeNames() error {
 		case v.Theirs == nil:
 			value = v.Mine
 		default:
-			m.displaced = append(m.displaced, displaced{Place{k.Ino, k.Name}, v.Mine})
+			m.displaced = append(m.displaced, displaced{Place{k.Ino, k.Name}, v.Mine, ConflictName})
 		}
 		m.merged[k] = value
 	}
@@ -70,7 +70,7 @@ func (m *merger) giveWay(d displaced) error {
 	if err != nil {
 		return err
 	}
-	m.conflicts = append(m.conflicts, Conflict{Kind: ConflictName, Ino: winner, Place: d.Place, Copy: copied, Other: mine})
+	m.conflicts = append(m.conflicts, Conflict{Kind: d.kind, Ino: winner, Place: d.Place, Copy: copied, Other: mine})
 	return m.set(copied.Key(), d.value)
 }
 

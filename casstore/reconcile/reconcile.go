@@ -40,6 +40,7 @@ const (
 	ConflictRemoved   ConflictKind = "removed"   // one removed what the other changed: it is there
 	ConflictMoved     ConflictKind = "moved"     // both moved a directory, or into each other: it is where the authority has it
 	ConflictAttribute ConflictKind = "attribute" // both set an attribute: the authority's stands, mine is in the conflict
+	ConflictLost      ConflictKind = "lost"      // some bytes of mine are nowhere any more: the copy has holes there
 )
 
 // Conflict is what one reconciliation could not merge. Nothing of it is lost.
@@ -65,6 +66,8 @@ type Problem struct {
 	NewIno   func() (vfs.Ino, error) // numbers for copies
 	// MergeBytes merges the bytes of a file that both sides have changed. It is not ok when it cannot, and may be nil.
 	MergeBytes func(base, mine, theirs *vfs.InodeRecord) (body vfs.Body, size uint64, ok bool, err error)
+	// Lost are files of mine of which some bytes are nowhere, and what is left of each: it becomes a copy.
+	Lost map[vfs.Ino][]byte
 	// Renumber says that the authority may not know inodes any more which it has had: those that the mirror brings back get
 	// numbers of their own.
 	Renumber bool
@@ -93,6 +96,7 @@ type Solution struct {
 //   - What one side removed and the other changed stays, with the names that the other had for it; so does every directory
 //     that is needed for it.
 //   - A directory that both moved is where the authority has it, and so is one whose move would make a loop.
+//   - What is left of a file of mine some of whose bytes are nowhere becomes a copy, and the authority's stands, if it has one.
 //   - Two inodes that have one number, which was given again in another life of a store, are two: mine gets another.
 //
 // It has no effect but for NewIno and MergeBytes, and gives the same for the same problem.
@@ -157,6 +161,7 @@ func (m *merger) namesOf(ino vfs.Ino, v Version) []vfs.Key {
 type displaced struct {
 	Place
 	value []byte // of the dirent
+	kind  ConflictKind
 }
 
 func InodeKey(ino vfs.Ino) vfs.Key { return vfs.Key{Kind: vfs.KeyInode, Ino: ino} }

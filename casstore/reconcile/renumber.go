@@ -5,7 +5,8 @@ import (
 )
 
 // tellApart gives another number to an inode of mine whose number the authority has given to another. Where both have given
-// it the same names as well, it is to get one beside them.
+// it the same names as well, it is to get one beside them. So is what is left of a file that is lost, for which the authority's
+// stands, if it has one.
 func (m *merger) tellApart() error {
 	m.apart = make(map[vfs.Ino]bool)
 	to := make(map[vfs.Ino]vfs.Ino)
@@ -19,10 +20,11 @@ func (m *merger) tellApart() error {
 		if err != nil {
 			return err
 		}
-		if !two {
+		_, lost := m.p.Lost[k.Ino]
+		if !two && !lost {
 			continue
 		}
-		if len(m.myNames[k.Ino]) == 0 && !Equal(v.Mine, v.Base) {
+		if lost || len(m.myNames[k.Ino]) == 0 && !Equal(v.Mine, v.Base) {
 			unplaced = append(unplaced, k.Ino)
 		}
 		ino, err := m.otherIno()
@@ -41,6 +43,12 @@ func (m *merger) tellApart() error {
 	p.Versions = make(map[vfs.Key]Version, len(m.p.Versions))
 	for k, v := range m.p.Versions {
 		its := v.Theirs
+		if left, lost := m.p.Lost[k.Ino]; lost && k.Kind == vfs.KeyInode {
+			v.Base, v.Mine = nil, left
+		}
+		if _, lost := m.p.Lost[Target(v.Mine)]; lost && k.Kind == vfs.KeyDirent {
+			v.Mine, v.Base = its, its // it gets one beside it
+		}
 		for _, value := range []*[]byte{&v.Base, &v.Mine} {
 			var err error
 			if *value, err = renumbered(k, *value, to); err != nil {
@@ -60,7 +68,13 @@ func (m *merger) tellApart() error {
 
 // placeBeside has inodes of mine, under their other numbers, give way to those that have their names.
 func (m *merger) placeBeside(files []vfs.Ino, to map[vfs.Ino]vfs.Ino) error {
-	found, err := m.p.View.NameOf(files)
+	var unnamed []vfs.Ino
+	for _, ino := range files {
+		if len(m.myNames[ino]) == 0 {
+			unnamed = append(unnamed, ino)
+		}
+	}
+	found, err := m.p.View.NameOf(unnamed)
 	if err != nil {
 		return err
 	}
@@ -70,6 +84,13 @@ func (m *merger) placeBeside(files []vfs.Ino, to map[vfs.Ino]vfs.Ino) error {
 			return err
 		}
 		at, ok := found[ino]
+		kind := ConflictName
+		if names := m.myNames[ino]; len(names) > 0 {
+			at, ok = Place{names[0].Ino, names[0].Name}, true
+		}
+		if _, lost := m.p.Lost[ino]; lost {
+			kind = ConflictLost
+		}
 		if !ok {
 			at = Place{vfs.RootIno, "lost"}
 		}
@@ -77,7 +98,7 @@ func (m *merger) placeBeside(files []vfs.Ino, to map[vfs.Ino]vfs.Ino) error {
 			at.Dir = dir
 		}
 		d := vfs.DirentRecord{Ino: to[ino], Type: rec.Type}
-		m.displaced = append(m.displaced, displaced{at, d.Append(nil)})
+		m.displaced = append(m.displaced, displaced{at, d.Append(nil), kind})
 	}
 	return nil
 }
