@@ -160,6 +160,9 @@ func (sh *shell) builtinExit(args []string) int {
 		args = args[1:]
 	}
 	status := sh.status
+	if sh.atExit != nil {
+		status = *sh.atExit
+	}
 	if len(args) > 1 {
 		n, err := strconv.ParseInt(strings.TrimSpace(args[1]), 10, 64)
 		switch {

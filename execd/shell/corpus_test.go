@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,6 +90,18 @@ func newTree(t testing.TB) treepath.FS {
 		t.Fatal(err)
 	}
 	return fs
+}
+
+// writeCaseFile makes a file in the working directory of scripts.
+func writeCaseFile(t testing.TB, fs treepath.FS, name, text string) {
+	t.Helper()
+	p := "/case/" + name
+	if err := fs.MkdirAll(t.Context(), path.Dir(p), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.WriteFile(t.Context(), p, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func runScript(t testing.TB, fs treepath.FS, script string, file bool) outcome {
@@ -269,13 +282,7 @@ func TestRecorded(t *testing.T) {
 		}
 		fs := newTree(t)
 		for name, text := range c.Files {
-			p := "/case/" + name
-			if err := fs.MkdirAll(t.Context(), p[:strings.LastIndexByte(p, '/')], 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := fs.WriteFile(t.Context(), p, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			writeCaseFile(t, fs, name, text)
 		}
 		o := runScript(t, fs, c.Command, false)
 		ok := o.stdout == c.Stdout && o.status == c.Status

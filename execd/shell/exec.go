@@ -116,7 +116,7 @@ func (sh *shell) run(cmd syntax.Command) {
 	case *syntax.Block:
 		sh.execAll(cmd.Stmts)
 	case *syntax.Subshell:
-		sh.subshell(cmd.Stmts)
+		sh.subshell(cmd)
 	case *syntax.IfClause:
 		sh.ifClause(cmd)
 	case *syntax.WhileClause:
@@ -187,6 +187,12 @@ func (sh *shell) ifClause(cmd *syntax.IfClause) {
 }
 
 func (sh *shell) caseClause(cmd *syntax.CaseClause) {
+	if sh.debugTrap(cmd); sh.flow != flowNone {
+		return
+	}
+	if sh.on(optXtrace) {
+		sh.trace("case " + wordText(cmd.Word) + " in")
+	}
 	word := sh.assignable(cmd.Word)
 	sh.status = 0
 	fall := false
@@ -216,10 +222,13 @@ func (sh *shell) caseMatches(item *syntax.CaseItem, word string) bool {
 }
 
 // subshell runs statements in a copy of the shell, here and now.
-func (sh *shell) subshell(stmts []*syntax.Stmt) {
+func (sh *shell) subshell(cmd *syntax.Subshell) {
+	if sh.inTrap == 0 {
+		sh.commandNode, sh.commandRedirs = cmd, nil
+	}
 	child := sh.forkProcess()
 	child.protect(func() {
-		child.finish(child.catch(func() { child.execAll(stmts) }))
+		child.finish(child.catch(func() { child.execAll(cmd.Stmts) }))
 	})
 	sh.status = child.status
 	child.close()

@@ -272,6 +272,9 @@ func (sh *shell) separator() string {
 
 func (sh *shell) length(pe *syntax.ParamExp, p parameter) string {
 	if p.list {
+		if p.ref.hasSub && sh.on(optNounset) && (p.v == nil || !p.v.set || !p.v.isArray()) {
+			sh.fatalf("%s: unbound variable", p.ref.name)
+		}
 		return strconv.Itoa(len(p.vals))
 	}
 	sh.needSet(pe, p)

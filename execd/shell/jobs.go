@@ -18,6 +18,7 @@ type job struct {
 	signal int           // that has ended it
 	hidden bool          // a process substitution: it can be waited for, but is no job
 	done   chan struct{} // closed when status is there
+	coproc *coprocess    // what a coproc has until its end is known of
 
 	mu       sync.Mutex // guards what follows
 	status   int
@@ -147,6 +148,7 @@ func (sh *shell) await(j *job) (status int, ok bool) {
 		case <-j.done:
 			s, _ := j.state()
 			sh.tellEnd(j)
+			sh.endCoproc(j)
 			return s, true
 		default:
 		}
@@ -156,7 +158,9 @@ func (sh *shell) await(j *job) (status int, ok bool) {
 			sh.stop()
 		case <-sh.proc.wake:
 			if bits := sh.proc.pending.Load(); bits != 0 {
-				sh.runSignals()
+				if sh.runSignals(); sh.flow != flowNone {
+					return sh.status, false
+				}
 				return 128 + lowestBit(bits), false
 			}
 		}
@@ -401,7 +405,9 @@ func (sh *shell) builtinKill(args []string) int {
 		}
 	}
 	if sh.proc.pending.Load() != 0 {
-		sh.runSignals()
+		if sh.runSignals(); sh.flow != flowNone {
+			return sh.status
+		}
 	}
 	if sh.ctx.Err() != nil {
 		sh.stop()
@@ -528,11 +534,55 @@ func timeFormat(format string, real float64) string {
 	return b.String()
 }
 
+// coprocess is what a coproc leaves in its shell: two descriptors, and the variables that say which.
+type coprocess struct {
+	name string
+	fds  [2]int
+	ends [2]*description
+}
+
+// endCoproc closes the descriptors of a coproc that has ended, if they are still its own, and unsets its variables.
+func (sh *shell) endCoproc(j *job) {
+	c := j.coproc
+	if c == nil {
+		return
+	}
+	j.coproc = nil
+	for i, n := range c.fds {
+		if sh.fds.get(n) == c.ends[i] {
+			sh.replace(n, nil)
+		}
+	}
+	sh.unset(c.name)
+	sh.unset(c.name + "_PID")
+}
+
+// freeDescriptors finds as many descriptors as are asked for, from 63 downwards, where bash puts a coproc's.
+func (sh *shell) freeDescriptors(n int) (free []int, ok bool) {
+	for fd := 63; fd > 2 && len(free) < n; fd-- {
+		if sh.fds.get(fd) == nil {
+			free = append(free, fd)
+		}
+	}
+	return free, len(free) == n
+}
+
 // coproc starts a command with pipes to and from it, whose descriptors go to an array.
 func (sh *shell) coproc(cmd *syntax.CoprocClause) {
 	name := "COPROC"
 	if cmd.Name != nil {
 		name = sh.oneString(cmd.Name)
+	}
+	for _, j := range sh.jobs.jobs {
+		if _, ended := j.state(); ended {
+			sh.endCoproc(j)
+		}
+	}
+	fds, ok := sh.freeDescriptors(2)
+	if !ok {
+		sh.warnf("coproc: Too many open files")
+		sh.status, sh.pipeStatus = 1, []int{1}
+		return
 	}
 	inR, inW, _ := pipeEnds()
 	outR, outW, _ := pipeEnds()
@@ -550,17 +600,10 @@ func (sh *shell) coproc(cmd *syntax.CoprocClause) {
 		child.close()
 		j.end(child.status)
 	})
-	r := 63
-	for sh.fds.get(r) != nil {
-		r--
-	}
-	sh.replace(r, outR)
-	w := r - 1
-	for sh.fds.get(w) != nil {
-		w--
-	}
-	sh.replace(w, inW)
-	_ = sh.setList(name, []string{strconv.Itoa(r), strconv.Itoa(w)})
+	sh.replace(fds[0], outR)
+	sh.replace(fds[1], inW)
+	j.coproc = &coprocess{name: name, fds: [2]int(fds), ends: [2]*description{outR, inW}}
+	_ = sh.setList(name, []string{strconv.Itoa(fds[0]), strconv.Itoa(fds[1])})
 	_ = sh.set(name+"_PID", strconv.Itoa(j.pid))
 	sh.status, sh.pipeStatus = 0, []int{0}
 }

@@ -65,6 +65,7 @@ const (
 	maxArithDepth  = 200      // of parentheses and of variables that name expressions
 	maxSourceSize  = 64 << 20 // bytes of a script
 	maxAliasRounds = 1000     // substitutions in one line
+	maxKeyRepairs  = 100      // subscripts in a script that the parser refuses; each is a parse of its own
 	maxSurveySize  = 1 << 20  // bytes of a script that is looked over before it runs
 	maxSurveyDepth = 10       // of scripts within scripts there
 )

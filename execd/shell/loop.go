@@ -70,6 +70,9 @@ func (sh *shell) forClause(cmd *syntax.ForClause) {
 			items = sh.fields(it.Items)
 		}
 		if cmd.Select {
+			if sh.debugTrap(cmd); sh.flow != flowNone {
+				return
+			}
 			sh.selectLoop(it.Name.Value, items, cmd.Do)
 			return
 		}
@@ -131,7 +134,7 @@ func (sh *shell) cLoop(it *syntax.CStyleLoop, body []*syntax.Stmt) {
 		if x == nil {
 			return empty
 		}
-		sh.debugTrap(nil)
+		sh.debugTrap(&syntax.ArithmCmd{X: x})
 		if sh.on(optXtrace) {
 			sh.trace("(( " + sh.arithText(x) + " ))")
 		}

@@ -208,28 +208,33 @@ func (p *sourcePrinter) ifClause(c *syntax.IfClause, word string) {
 }
 
 func (p *sourcePrinter) forClause(c *syntax.ForClause) {
-	word := "for "
-	if c.Select {
-		word = "select "
+	p.forHead(c)
+	if it, ok := c.Loop.(*syntax.WordIter); ok && it.InPos.IsValid() {
+		p.b.WriteString(";")
 	}
+	p.line()
+	p.b.WriteString("do")
+	p.inner(c.Do)
+	p.b.WriteString("done")
+}
+
+func (p *sourcePrinter) forHead(c *syntax.ForClause) {
 	switch it := c.Loop.(type) {
 	case *syntax.WordIter:
+		word := "for "
+		if c.Select {
+			word = "select "
+		}
 		p.b.WriteString(word + it.Name.Value)
 		if it.InPos.IsValid() {
 			p.b.WriteString(" in")
 			for _, w := range it.Items {
 				p.b.WriteString(" " + printNode(w))
 			}
-			p.b.WriteString(";")
 		}
-		p.line()
 	case *syntax.CStyleLoop:
 		p.b.WriteString("for ((" + arithSource(it.Init) + "; " + arithSource(it.Cond) + "; " + arithSource(it.Post) + "))")
-		p.line()
 	}
-	p.b.WriteString("do")
-	p.inner(c.Do)
-	p.b.WriteString("done")
 }
 
 func arithSource(x syntax.ArithmExpr) string {
@@ -239,8 +244,12 @@ func arithSource(x syntax.ArithmExpr) string {
 	return printNode(x)
 }
 
-func (p *sourcePrinter) caseClause(c *syntax.CaseClause) {
+func (p *sourcePrinter) caseHead(c *syntax.CaseClause) {
 	p.b.WriteString("case " + printNode(c.Word) + " in ")
+}
+
+func (p *sourcePrinter) caseClause(c *syntax.CaseClause) {
+	p.caseHead(c)
 	p.indent++
 	for _, item := range c.Items {
 		p.line()

@@ -12,10 +12,10 @@ import (
 // process is a virtual process: a shell with a number that signals can be sent to.
 type process struct {
 	pid     int
-	cancel  context.CancelCauseFunc
-	pending atomic.Uint64 // signals that a trap waits for, by number
-	wake    chan struct{} // has room for one; a wait hears of a pending signal
-	trapped atomic.Uint64 // signals that have a trap
+	cancel  context.CancelCauseFunc // under the session's mu
+	pending atomic.Uint64           // signals that a trap waits for, by number
+	wake    chan struct{}           // has room for one; a wait hears of a pending signal
+	trapped atomic.Uint64           // signals that have a trap
 	ignored atomic.Uint64
 	ended   atomic.Bool
 	own     bool // cancel ends this process alone
@@ -77,6 +77,21 @@ func (sh *shell) forkUnder(ctx context.Context) *shell {
 	return child
 }
 
+// revive gives a process that a signal has ended the time for its EXIT trap, which another signal ends. end gives back what
+// it takes.
+func (sh *shell) revive() (end func()) {
+	dead := sh.ctx
+	ctx, cancel := context.WithCancelCause(sh.life)
+	sh.ctx = ctx
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.proc.cancel = cancel
+	return func() {
+		cancel(errFinished)
+		sh.ctx = dead
+	}
+}
+
 // launch runs f on a goroutine of the script's. f must close the shell.
 func (sh *shell) launch(child *shell, f func()) {
 	sh.running.Add(1)
@@ -90,6 +105,10 @@ func (sh *shell) launch(child *shell, f func()) {
 func (s *session) signal(pid, sig int) bool {
 	s.mu.Lock()
 	p, ok := s.procs[pid]
+	var cancel context.CancelCauseFunc
+	if ok {
+		cancel = p.cancel
+	}
 	s.mu.Unlock()
 	if !ok {
 		return false
@@ -104,7 +123,7 @@ func (s *session) signal(pid, sig int) bool {
 		default:
 		}
 	case !harmless[sig]:
-		p.cancel(signalError(sig))
+		cancel(signalError(sig))
 	}
 	return true
 }

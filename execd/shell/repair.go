@@ -12,7 +12,7 @@ import (
 
 // repair changes a text that the parser refuses into one that means what bash takes it for. text starts at the line
 // with the error, or before.
-func (sh *shell) repair(text string, err error, depth int) (string, bool) {
+func (sh *shell) repair(text string, depth int) (string, bool) {
 	if sh.aliasesOn() {
 		if fixed, ok := sh.lexicalAliases(text); ok {
 			sh.noAliases++
@@ -21,11 +21,50 @@ func (sh *shell) repair(text string, err error, depth int) (string, bool) {
 			return "", true
 		}
 	}
-	var parse syntax.ParseError
-	if !errors.As(err, &parse) {
-		return "", false
+	if fixed, ok := quoteKeys(text); ok {
+		return fixed, true
 	}
 	return splitParens(text)
+}
+
+// quoteKeys quotes the subscripts of associative arrays that the parser refuses, since it takes each for an expression, as in
+// m=([two words]=1), and says whether the parser gets any further.
+func quoteKeys(text string) (string, bool) {
+	before, ok := text, false
+	for range maxKeyRepairs {
+		at, wrong := refusal(text)
+		if !wrong {
+			return text, true
+		}
+		open := strings.LastIndexAny(text[:at], "[\n")
+		if open < 0 || text[open] != '[' {
+			break
+		}
+		n := strings.IndexAny(text[open+1:], "]\n'\"\\`")
+		if n < 0 || text[open+1+n] != ']' || open+1+n < at {
+			break
+		}
+		close := open + 1 + n
+		text = text[:open+1] + `"` + text[open+1:close] + `"` + text[close:]
+		if next, wrong := refusal(text); wrong && next <= close+2 {
+			break
+		}
+		before, ok = text, true
+	}
+	return before, ok
+}
+
+// refusal is where the parser finds an error in a text.
+func refusal(text string) (offset int, wrong bool) {
+	var parse syntax.ParseError
+	var lang syntax.LangError
+	switch err := syntaxOf(text); {
+	case errors.As(err, &parse):
+		return min(int(parse.Pos.Offset()), len(text)), true
+	case errors.As(err, &lang):
+		return min(int(lang.Pos.Offset()), len(text)), true
+	}
+	return 0, false
 }
 
 // splitParens makes two parentheses that the parser has taken for an expression's two of a subshell's.
@@ -66,11 +105,13 @@ func closesTwice(text string) bool {
 }
 
 // parses reports whether a text is one that the parser takes.
-func parses(text string) bool {
+func parses(text string) bool { return syntaxOf(text) == nil }
+
+func syntaxOf(text string) error {
 	p := parsers.Get().(*syntax.Parser)
 	defer parsers.Put(p)
 	_, err := p.Parse(strings.NewReader(text), "")
-	return err == nil
+	return err
 }
 
 // lexicalAliases replaces the aliases at the start of the first line of a text that is no syntax without them.

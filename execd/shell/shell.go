@@ -56,7 +56,8 @@ type session struct {
 	cfg    Config
 	limits Limits
 	meter  *command.Meter
-	kill   context.CancelCauseFunc // ends all of the script
+	life   context.Context         // of all of the script
+	kill   context.CancelCauseFunc // ends it
 	view   *view
 	cache  *cache
 	start  time.Time
@@ -122,7 +123,8 @@ type shell struct {
 	seconds     int64
 	random      uint32
 	inTrap      int
-	errDepth    int // of ERR traps that are being run
+	atExit      *int // in the EXIT trap: the status before it, which exit gives too
+	errDepth    int  // of ERR traps that are being run
 	debugDepth  int
 	inReturn    bool
 	interactive bool
@@ -130,8 +132,9 @@ type shell struct {
 	noAliases   int            // depth of texts in which aliases are not replaced
 	trapFrames  map[string]int // depth of calls at which a trap was set
 
-	commandNode syntax.Command // BASH_COMMAND, as a tree
-	piped       bool           // a part of a pipeline or a job: SIGPIPE ends it
+	commandNode   syntax.Command     // BASH_COMMAND, as a tree
+	commandRedirs []*syntax.Redirect // and what it has of them
+	piped         bool               // a part of a pipeline or a job: SIGPIPE ends it
 }
 
 // flow says that commands are being left.
@@ -151,15 +154,12 @@ func Run(ctx context.Context, cfg Config, source string) (status int, err error)
 	s := newSession(cfg)
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.kill = kill
+	s.life, s.kill = ctx, kill
 	if s.limits.Time > 0 {
 		timer := time.AfterFunc(s.limits.Time, func() { kill(ErrTime) })
 		defer timer.Stop()
 	}
-	sh, err := s.newShell(ctx)
-	if err != nil {
-		return 1, err
-	}
+	sh := s.newShell()
 	stderr := sh.fds.get(2).retain()
 	sh.protect(func() { sh.runScript(source) })
 	status = sh.status
@@ -221,9 +221,10 @@ func newSession(cfg Config) *session {
 	return s
 }
 
-func (s *session) newShell(ctx context.Context) (*shell, error) {
+func (s *session) newShell() *shell {
+	ctx, cancel := context.WithCancelCause(s.life)
 	sh := &shell{
-		session: s, ctx: ctx, base: ctx, gen: s.gens.Add(1), name: s.cfg.Name, args: slices.Clone(s.cfg.Args),
+		session: s, ctx: ctx, base: s.life, gen: s.gens.Add(1), name: s.cfg.Name, args: slices.Clone(s.cfg.Args),
 		dir: s.cfg.Dir, umask: s.cfg.Umask, source: s.cfg.Name, opts: defaultOptions(), jobs: new(jobTable),
 		funcs: new(btree.Map[string, *function]), alias: new(btree.Map[string, string]),
 		secondsAt: s.cfg.Now(), hashed: map[string]string{},
@@ -231,14 +232,15 @@ func (s *session) newShell(ctx context.Context) (*shell, error) {
 	if s.cfg.File {
 		sh.calls = []call{{name: "main", source: s.cfg.Name}}
 	}
-	sh.proc = s.newProcess(s.kill)
+	sh.proc = s.newProcess(cancel)
+	sh.proc.own = true
 	sh.mainPID = sh.proc.pid
 	sh.vars = specialVariables()
 	sh.fds.put(0, outer("stdin", orEmpty(s.cfg.Stdin), nil, s.meter))
 	sh.fds.put(1, outer("stdout", nil, orDiscard(s.cfg.Stdout), s.meter))
 	sh.fds.put(2, outer("stderr", nil, orDiscard(s.cfg.Stderr), s.meter))
 	sh.environment(s.cfg.Env)
-	return sh, nil
+	return sh
 }
 
 func orEmpty(r io.Reader) io.Reader {
@@ -276,7 +278,7 @@ func (sh *shell) fork() *shell {
 	child.fds = sh.fds.clone()
 	child.traps = sh.traps.forked()
 	child.jobs = sh.jobs.forked()
-	child.mem, child.loops, child.inTrap = 0, 0, 0
+	child.mem, child.loops, child.inTrap, child.atExit = 0, 0, 0, nil
 	child.subshells++
 	child.deeper()
 	return child
@@ -324,7 +326,7 @@ func (sh *shell) stop() {
 type abort struct {
 	status int
 	exit   bool
-	killed bool // no EXIT trap
+	killed bool // as a signal does
 }
 
 // fatalf says what is wrong and gives up the line.

@@ -15,7 +15,7 @@ import (
 // simple runs a simple command. The words are expanded first, then the redirections are made, then the assignments, as
 // the manual has it.
 func (sh *shell) simple(cmd *syntax.CallExpr, redirs []*syntax.Redirect) {
-	sh.debugTrap(cmd)
+	sh.debugTrap(cmd, redirs...)
 	if sh.flow != flowNone {
 		return
 	}

@@ -21,13 +21,17 @@ func (sh *shell) runScript(source string) {
 	sh.finish(a)
 }
 
-// finish ends a shell's own script: what aborted it sets the status, and the EXIT trap runs.
+// finish ends a shell's own script: what aborted it sets the status, and the EXIT trap runs, unless that was what nothing
+// can answer: SIGKILL, or the end of the whole script.
 func (sh *shell) finish(a *abort) {
 	if a != nil {
 		sh.status = a.status
-		if a.killed {
+		if sig, ok := signalOf(sh.ctx); a.killed && (!ok || sig == sigKill) {
 			return
 		}
+	}
+	if a != nil && a.killed {
+		defer sh.revive()()
 	}
 	if sh.flow != flowExit {
 		sh.flow = flowNone
@@ -122,7 +126,7 @@ func lineOf(st *syntax.Stmt, err error) uint {
 // the parser is to stop; with again, the rest is to be parsed anew.
 func (sh *shell) parsedLine(text string, at int, stmts []*syntax.Stmt, err error, depth int) (rest string, again, over bool) {
 	if err != nil {
-		if fixed, ok := sh.repair(text[at:], err, depth); ok {
+		if fixed, ok := sh.repair(text[at:], depth); ok {
 			return blankLines(text[:at]) + fixed, sh.flow == flowNone, true
 		}
 		sh.syntaxError(err)

@@ -56,7 +56,16 @@ func (sh *shell) commandText() string {
 	if sh.commandNode == nil {
 		return ""
 	}
-	return printNode(sh.commandNode)
+	p := sourcePrinter{}
+	switch c := sh.commandNode.(type) {
+	case *syntax.ForClause:
+		p.forHead(c)
+	case *syntax.CaseClause:
+		p.caseHead(c)
+	default:
+		p.stmt(&syntax.Stmt{Cmd: c, Redirs: sh.commandRedirs})
+	}
+	return p.b.String()
 }
 
 // wordText is a word as the script spells it, for messages.

@@ -107,7 +107,9 @@ func (sh *shell) exitTrap() {
 	sh.flow, sh.noErr = flowNone, 0
 	sh.source, sh.line, sh.lineOffset = sh.name, 1, 0
 	sh.inTrap++
+	sh.atExit = &status
 	sh.runSource(cmd, 0)
+	sh.atExit = nil
 	sh.inTrap--
 	if sh.flow != flowExit {
 		sh.status = status
@@ -135,10 +137,10 @@ func (sh *shell) trapSetHere(name string) bool {
 	return sh.trapFrames[name] == len(sh.calls) && len(sh.calls) > 0
 }
 
-// debugTrap runs the DEBUG trap before a command.
-func (sh *shell) debugTrap(cmd syntax.Command) {
-	if cmd != nil {
-		sh.commandNode = cmd
+// debugTrap runs the DEBUG trap before a command, which is that of BASH_COMMAND if it is no trap's itself.
+func (sh *shell) debugTrap(cmd syntax.Command, redirs ...*syntax.Redirect) {
+	if cmd != nil && sh.inTrap == 0 {
+		sh.commandNode, sh.commandRedirs = cmd, redirs
 	}
 	trap, ok := sh.trapCommand("DEBUG")
 	if !ok || trap == "" || sh.debugDepth > 0 {
