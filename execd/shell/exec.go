@@ -126,6 +126,10 @@ func (sh *shell) run(cmd syntax.Command) {
 	case *syntax.CaseClause:
 		sh.caseClause(cmd)
 	case *syntax.FuncDecl:
+		if st, ok := afterFunction(cmd); ok {
+			sh.run(st.Cmd)
+			return
+		}
 		sh.declareFunction(cmd)
 	case *syntax.ArithmCmd:
 		sh.arithCommand(cmd)

@@ -66,6 +66,7 @@ const (
 	maxSourceSize  = 64 << 20 // bytes of a script
 	maxAliasRounds = 1000     // substitutions in one line
 	maxKeyRepairs  = 100      // subscripts in a script that the parser refuses; each is a parse of its own
+	maxHeres       = 100      // here-documents that are looked at for one without an end
 	maxSurveySize  = 1 << 20  // bytes of a script that is looked over before it runs
 	maxSurveyDepth = 10       // of scripts within scripts there
 )

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,7 +26,31 @@ func (sh *shell) repair(text string, depth int) (string, bool) {
 	if fixed, ok := quoteKeys(text); ok {
 		return fixed, true
 	}
-	return splitParens(text)
+	if fixed, ok := splitParens(text); ok {
+		return fixed, true
+	}
+	return sh.endHere(text)
+}
+
+// hereWord is where a here-document is asked for, with its delimiter.
+var hereWord = regexp.MustCompile(`<<-?[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([\w.-]+))`)
+
+// endHere ends a here-document that the end of the text ends, with a warning.
+func (sh *shell) endHere(text string) (string, bool) {
+	for _, m := range slices.Backward(hereWord.FindAllStringSubmatchIndex(text, maxHeres)) {
+		var word string
+		for i := 2; i < len(m); i += 2 {
+			if m[i] >= 0 {
+				word = text[m[i]:m[i+1]]
+			}
+		}
+		if fixed := strings.TrimSuffix(text, "\n") + "\n" + word + "\n"; parses(fixed) {
+			line := sh.line + strings.Count(text[:m[0]], "\n")
+			sh.warnf("warning: here-document at line %d delimited by end-of-file (wanted `%s')", line, word)
+			return fixed, true
+		}
+	}
+	return "", false
 }
 
 // quoteKeys quotes the subscripts of associative arrays that the parser refuses, since it takes each for an expression, as in
@@ -36,12 +62,12 @@ func quoteKeys(text string) (string, bool) {
 		if !wrong {
 			return text, true
 		}
-		open := strings.LastIndexAny(text[:at], "[\n")
+		open := strings.LastIndexAny(text[:min(at+1, len(text))], "[\n")
 		if open < 0 || text[open] != '[' {
 			break
 		}
 		n := strings.IndexAny(text[open+1:], "]\n'\"\\`")
-		if n < 0 || text[open+1+n] != ']' || open+1+n < at {
+		if n < 0 || text[open+1+n] != ']' || open+1+n < at || n == 0 {
 			break
 		}
 		close := open + 1 + n
@@ -69,14 +95,17 @@ func refusal(text string) (offset int, wrong bool) {
 
 // splitParens makes two parentheses that the parser has taken for an expression's two of a subshell's.
 func splitParens(text string) (string, bool) {
+	at, _ := refusal(text)
 	for from := 0; ; {
 		i := strings.Index(text[from:], "((")
 		if i < 0 {
 			return "", false
 		}
 		i += from
-		if fixed := text[:i+1] + " " + text[i+1:]; !closesTwice(text[i:]) && parses(fixed) {
-			return fixed, true
+		if fixed := text[:i+1] + " " + text[i+1:]; !closesTwice(text[i:]) {
+			if next, wrong := refusal(fixed); !wrong || next > at+1 {
+				return fixed, true
+			}
 		}
 		from = i + 1
 	}
@@ -137,6 +166,27 @@ func (sh *shell) lexicalAliases(text string) (string, bool) {
 			return done.String() + rest, true
 		}
 	}
+}
+
+// afterFunction takes what follows a function's body out of it: the parser takes f() { :; } && x for one function, whose
+// body is { :; } && x.
+func afterFunction(fn *syntax.FuncDecl) (*syntax.Stmt, bool) {
+	if fn.Body == nil {
+		return nil, false
+	}
+	list, ok := fn.Body.Cmd.(*syntax.BinaryCmd)
+	if !ok {
+		return nil, false
+	}
+	inner := *fn
+	inner.Body = list.X
+	first := &syntax.Stmt{Position: fn.Pos(), Cmd: &inner}
+	if st, ok := afterFunction(&inner); ok {
+		first = st
+	}
+	rest := *list
+	rest.X = first
+	return &syntax.Stmt{Position: fn.Pos(), Cmd: &rest}, true
 }
 
 // negatedGroup runs a command that starts with !( as the negation of a subshell, which it is without extglob.

@@ -50,11 +50,11 @@ func format(ctx context.Context, c *tool.Call) error {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return c.Die(2, "usage: printf [-v var] format [arguments]")
+		return c.Usage(1, "missing operand")
 	}
 	p := &printf.Printer{
 		Out: c.Out, Complain: func(m string) { c.Say("%s", m) }, Step: func() error { return c.Step(ctx, 1) },
-		Now: c.Now, Zone: c.Zone(ctx),
+		Now: c.Now, Zone: c.Zone(ctx), Coreutils: true,
 	}
 	err := p.Print(args[0], args[1:])
 	c.Status = p.Status

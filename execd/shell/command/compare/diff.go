@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,25 +15,32 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/datetime"
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
+	"github.com/carrelfs/carrel/execd/shell/command/regex"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var diffOptions = getopt.New("aBbcC:deEiI:lnNpPqrsS:tTuU:vwW:x:X:yZ0123456789", "text=a", "ignore-blank-lines=B",
+var diffOptions = getopt.New("aBbcC:deEF:iI:L:nNpqrstTuU:vwW:x:X:yZ0123456789", "text=a", "ignore-blank-lines=B",
 	"ignore-space-change=b", "context::=c", "minimal=d", "ed=e", "ignore-tab-expansion=E", "ignore-case=i",
 	"new-file=N", "show-c-function=p", "brief=q", "recursive=r", "report-identical-files=s", "expand-tabs=t",
-	"initial-tab=T", "unified::=u", "width:=W", "exclude:=x", "exclude-from:=X", "side-by-side=y", "label:", "color::",
+	"initial-tab=T", "unified::=u", "width:=W", "exclude:=x", "exclude-from:=X", "side-by-side=y", "label:=L", "color::",
 	"strip-trailing-cr", "ignore-all-space=w", "ignore-trailing-space=Z", "suppress-common-lines", "left-column",
-	"no-dereference", "speed-large-files", "normal", "horizon-lines:", "no-ignore-file-name-case", "starting-file:=S",
-	"ignore-matching-lines:=I", "unidirectional-new-file=P")
+	"no-dereference", "speed-large-files", "normal", "horizon-lines:", "no-ignore-file-name-case", "rcs=n",
+	"ignore-matching-lines:=I", "show-function-line:=F")
 
 // comparison is what one diff does.
 type comparison struct {
 	*tool.Call
 	ctx                                                 context.Context
-	style                                               byte // n normal, u, c, y, q, e
+	style                                               byte // n normal, u, c, y, q, e, r
 	context                                             int
+	digits                                              int // -5 and -u0: the context, digit by digit
 	fold, blanks, space, trailing, allSpace, carriage   bool
+	tabs                                                bool // those that are expanded count as the blanks that they are
 	recursive, newFile, identical, text, suppressCommon bool
+	leftColumn, expand, initialTab                      bool
+	ignorable                                           []string      // of -I
+	ignored                                             *regex.Regexp // lines that do not count
+	function                                            *regex.Regexp // a line that says what a hunk is in
 	labels                                              []string
 	exclude                                             []string
 	width                                               int
@@ -106,6 +115,11 @@ func (d *comparison) set(o getopt.Option) error {
 		d.style = 'q'
 	case "e":
 		d.style = 'e'
+	case "n":
+		d.style = 'r'
+	case "0", "1", "2", "3", "4", "5", "6", "7", "8", "9":
+		d.digits = min(d.digits*10+int(o.Name[0]-'0'), 1<<20)
+		d.context = d.digits
 	case "normal":
 		d.style = 'n'
 	case "W":
@@ -120,6 +134,8 @@ func (d *comparison) set(o getopt.Option) error {
 		d.allSpace = true
 	case "Z":
 		d.trailing = true
+	case "E":
+		d.tabs = true
 	case "strip-trailing-cr":
 		d.carriage = true
 	case "r":
@@ -132,11 +148,39 @@ func (d *comparison) set(o getopt.Option) error {
 		d.text = true
 	case "suppress-common-lines":
 		d.suppressCommon = true
-	case "label":
+	case "left-column":
+		d.leftColumn = true
+	case "t":
+		d.expand = true
+	case "T":
+		d.initialTab = true
+	case "L":
 		d.labels = append(d.labels, o.Value)
+	case "I":
+		d.ignorable = append(d.ignorable, o.Value)
+		return d.pattern(&d.ignored, d.ignorable...)
+	case "p":
+		return d.pattern(&d.function, `^[[:alpha:]$_]`)
+	case "F":
+		return d.pattern(&d.function, o.Value)
 	case "x":
 		d.exclude = append(d.exclude, o.Value)
+	case "X":
+		data, err := d.ReadFile(d.ctx, o.Value)
+		if err != nil {
+			return d.Die(2, "%s: %s", o.Value, command.Reason(err))
+		}
+		d.exclude = append(d.exclude, strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")...)
 	}
+	return nil
+}
+
+func (d *comparison) pattern(to **regex.Regexp, exprs ...string) error {
+	re, err := regex.CompileAny(exprs, regex.Options{Step: func(n int) error { return d.Step(d.ctx, 1+n>>6) }})
+	if err != nil {
+		return d.Die(2, "%s: %s", exprs[len(exprs)-1], err)
+	}
+	*to = re
 	return nil
 }
 
@@ -373,8 +417,10 @@ func (d *comparison) files(a, b, heading string) error {
 		if changes, err = edits(ids[0], ids[1], func(n int) error { return d.Step(d.ctx, n) }); err != nil {
 			return err
 		}
-		if d.blanks {
-			changes = d.withoutBlank(changes, x, y)
+		if d.blanks || d.ignored != nil {
+			if changes, err = d.counting(changes, x, y); err != nil {
+				return err
+			}
 		}
 	}
 	if len(changes) == 0 && d.style != 'y' {
@@ -421,6 +467,9 @@ func (d *comparison) key(line []byte) string {
 	if d.carriage {
 		line = bytes.TrimSuffix(line, []byte{'\r'})
 	}
+	if d.tabs {
+		line = []byte(clip(string(line), math.MaxInt))
+	}
 	if d.trailing || d.space {
 		line = bytes.TrimRight(line, " \t\r\v\f")
 	}
@@ -442,18 +491,24 @@ func (d *comparison) key(line []byte) string {
 	return text
 }
 
-func (d *comparison) withoutBlank(changes []change, x, y *side) []change {
-	var out []change
+// counting leaves out changes of nothing but lines that do not count.
+func (d *comparison) counting(changes []change, x, y *side) (out []change, err error) {
 	for _, c := range changes {
-		blank := true
-		for _, line := range append(append([][]byte(nil), x.lines[c.a:c.a+c.deleted]...), y.lines[c.b:c.b+c.inserted]...) {
-			blank = blank && len(bytes.TrimSpace(line)) == 0
+		counts := false
+		for _, line := range slices.Concat(x.lines[c.a:c.a+c.deleted], y.lines[c.b:c.b+c.inserted]) {
+			ignored := d.blanks && len(bytes.TrimSpace(line)) == 0
+			if d.ignored != nil && !ignored {
+				if ignored, err = d.ignored.Match(line); err != nil {
+					return nil, err
+				}
+			}
+			counts = counts || !ignored
 		}
-		if !blank {
+		if counts {
 			out = append(out, c)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (d *comparison) stamp(s *side) string {

@@ -2,6 +2,8 @@ package compare
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,14 +19,23 @@ func (d *comparison) print(x, y *side, changes []change) error {
 		return d.sideBySide(x, y, changes)
 	case 'e':
 		return d.ed(y, changes)
+	case 'r':
+		return d.rcs(y, changes)
 	}
 	return d.normal(x, y, changes)
 }
 
 // line prints a line after a mark, and says when its newline is missing.
 func (d *comparison) line(mark string, s *side, i int) error {
+	if d.initialTab {
+		mark = strings.TrimSuffix(mark, " ") + "\t"
+	}
 	_, _ = d.Out.WriteString(mark)
-	_, _ = d.Out.Write(s.lines[i])
+	if d.expand {
+		_, _ = d.Out.WriteString(clip(string(s.lines[i]), math.MaxInt))
+	} else {
+		_, _ = d.Out.Write(s.lines[i])
+	}
 	if s.missing && i == len(s.lines)-1 {
 		_, err := d.Out.WriteString("\n\\ No newline at end of file\n")
 		return err
@@ -99,6 +110,43 @@ func (d *comparison) ed(y *side, changes []change) error {
 	return nil
 }
 
+// rcs writes what RCS keeps: which lines go, and which come after which.
+func (d *comparison) rcs(y *side, changes []change) error {
+	for _, c := range changes {
+		if c.deleted > 0 {
+			fmt.Fprintf(d.Out, "d%d %d\n", c.a+1, c.deleted)
+		}
+		if c.inserted == 0 {
+			continue
+		}
+		fmt.Fprintf(d.Out, "a%d %d\n", c.a+c.deleted, c.inserted)
+		for j := c.b; j < c.b+c.inserted; j++ {
+			_, _ = d.Out.Write(y.lines[j])
+			if y.missing && j == len(y.lines)-1 {
+				break
+			}
+			if err := d.Out.WriteByte('\n'); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// within names what a hunk is in, for -p and -F: the last line before it that says so.
+func (d *comparison) within(before [][]byte) string {
+	if d.function == nil {
+		return ""
+	}
+	for _, line := range slices.Backward(before) {
+		if ok, _ := d.function.Match(line); ok {
+			line = line[:min(len(line), 40)]
+			return " " + strings.TrimRight(string(line), " \t\r\v\f")
+		}
+	}
+	return ""
+}
+
 // hunks groups changes that are so near that their context meets.
 func (d *comparison) hunks(changes []change) [][]change {
 	var out [][]change
@@ -152,7 +200,7 @@ func unifiedSpan(lo, hi int) string {
 
 func (d *comparison) unified(x, y *side, changes []change) error {
 	d.heading(x, y, "---", "+++")
-	return d.unifiedHunks(x, y, changes, func([][]byte) string { return "" })
+	return d.unifiedHunks(x, y, changes, d.within)
 }
 
 // unifiedHunks prints the hunks of a unified diff; section names what a hunk is in, by the lines before it.
@@ -191,7 +239,7 @@ func (d *comparison) contextual(x, y *side, changes []change) error {
 		for _, c := range h {
 			deletes, inserts = deletes || c.deleted > 0, inserts || c.inserted > 0
 		}
-		fmt.Fprintf(d.Out, "***************\n*** %s ****\n", contextSpan(alo, ahi))
+		fmt.Fprintf(d.Out, "***************%s\n*** %s ****\n", d.within(x.lines[:alo]), contextSpan(alo, ahi))
 		if deletes {
 			at := alo
 			for _, c := range h {
@@ -226,7 +274,11 @@ func contextMark(c change, alone string) string {
 
 // sideBySide prints two columns with a mark between them. The geometry is GNU's: columns end at tab stops.
 func (d *comparison) sideBySide(x, y *side, changes []change) error {
-	const tab, gutter = 8, 3
+	const gutter = 3
+	tab := 8
+	if d.expand {
+		tab = 1
+	}
 	off := (d.width + tab + gutter) / (2 * tab) * tab
 	half := max(0, min(off-gutter, d.width-off))
 	second := off
@@ -239,12 +291,12 @@ func (d *comparison) sideBySide(x, y *side, changes []change) error {
 		at := utf8.RuneCountInString(text)
 		out := text
 		if mark != ' ' {
-			out += tabs(at, middle) + string(mark)
+			out += d.blanksTo(at, middle) + string(mark)
 			at = middle + 1
 		}
 		if hasRight {
 			if r := clip(string(right), half); r != "" {
-				out += tabs(at, second) + r
+				out += d.blanksTo(at, second) + r
 			}
 		}
 		_, err := d.Out.WriteString(out + "\n")
@@ -256,7 +308,11 @@ func (d *comparison) sideBySide(x, y *side, changes []change) error {
 			if d.suppressCommon {
 				continue
 			}
-			if err := row(x.lines[i], y.lines[j], ' ', true); err != nil {
+			mark := byte(' ')
+			if d.leftColumn {
+				mark = '('
+			}
+			if err := row(x.lines[i], y.lines[j], mark, !d.leftColumn); err != nil {
 				return err
 			}
 		}
@@ -303,6 +359,13 @@ func clip(text string, width int) string {
 		}
 	}
 	return b.String()
+}
+
+func (d *comparison) blanksTo(from, to int) string {
+	if d.expand {
+		return strings.Repeat(" ", max(to-from, 0))
+	}
+	return tabs(from, to)
 }
 
 // tabs moves from one column to another by tabs, then spaces.

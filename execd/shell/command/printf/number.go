@@ -32,8 +32,10 @@ func (p *Printer) integer(arg string, signed bool) int64 {
 		}
 	}
 	switch {
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(err, strconv.ErrRange) && p.Coreutils:
 		p.fail(arg + ": Numerical result out of range")
+	case errors.Is(err, strconv.ErrRange):
+		p.warn("warning: " + arg + ": Numerical result out of range")
 	case err != nil, good < len(text):
 		p.fail(arg + ": invalid number")
 	}

@@ -26,6 +26,8 @@ type Printer struct {
 	Now    func() time.Time
 	Zone   *time.Location
 	Status int
+	// Coreutils makes the Printer that of the command, not of bash's builtin: a number out of range is a failure.
+	Coreutils bool
 
 	args  []string
 	stars func() int64 // gives the value of a "*" in place of the arguments
@@ -95,6 +97,10 @@ func (p *Printer) next() (string, bool) {
 
 func (p *Printer) fail(message string) {
 	p.Status = 1
+	p.warn(message)
+}
+
+func (p *Printer) warn(message string) {
 	if p.Complain != nil {
 		p.Complain(message)
 	}

@@ -255,6 +255,8 @@ func (p *parser) atom(first bool) (*node, error) {
 		return &node{op: opEnd, multi: p.flags.multi}, nil
 	case p.syntax == Perl && strings.IndexByte("*+?", c) >= 0:
 		return nil, errPreceding
+	case p.syntax == Extended && strings.IndexByte("*+?", c) >= 0:
+		return &node{op: opEmpty}, nil // which is what it repeats
 	}
 	return p.literal(), nil
 }

@@ -152,8 +152,14 @@ func (f *finder) evaluate(n *found) error {
 		return nil
 	}
 	_, err := f.expr(n)
+	if errors.Is(err, errQuit) {
+		f.quit, err = true, nil
+	}
 	return err
 }
+
+// errQuit is that -quit was come to: nothing more is evaluated.
+var errQuit = errors.New("quit")
 
 func (f *finder) descend(n *found) error {
 	entries, err := f.FS.ReadDir(f.ctx, n.path)

@@ -188,7 +188,7 @@ func (p *findParser) primary(name string) (predicate, error) {
 		return test(func(*found) bool { f.pruned = true; return true }), nil
 	case "-quit":
 		f.acts = true
-		return test(func(*found) bool { f.quit = true; return true }), nil
+		return func(*found) (bool, error) { return false, errQuit }, nil
 	case "-delete":
 		f.acts, f.depth = true, true
 		return f.remover(), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,9 @@ type grepper struct {
 
 func grep(ctx context.Context, c *tool.Call) error {
 	options, operands, err := grepOptions.Parse(c.Args[1:])
+	if slices.ContainsFunc(options, func(o getopt.Option) bool { return o.Name == "V" }) {
+		err = getopt.ErrVersion
+	}
 	if about := c.About(grepOptions, err); about != nil {
 		return about
 	}

@@ -3,6 +3,8 @@ package search
 import (
 	"bufio"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
@@ -129,6 +131,14 @@ var fileTypes = map[string][]string{
 	"sh": {"*.sh", "*.bash", "*.zsh", ".bashrc", ".profile"}, "sql": {"*.sql", "*.psql"}, "swift": {"*.swift"},
 	"toml": {"*.toml", "Cargo.lock"}, "ts": {"*.ts", "*.tsx", "*.cts", "*.mts"}, "txt": {"*.txt"},
 	"xml": {"*.xml", "*.xsd", "*.xsl", "*.svg"}, "yaml": {"*.yaml", "*.yml"}, "zig": {"*.zig"},
+}
+
+// listTypes is --type-list, which is all that is done.
+func (r *ripper) listTypes() error {
+	for _, name := range slices.Sorted(maps.Keys(fileTypes)) {
+		_, _ = r.Out.WriteString(name + ": " + strings.Join(fileTypes[name], ", ") + "\n")
+	}
+	return tool.Exit(0)
 }
 
 // addType takes the files of a kind in, or leaves them out.

@@ -23,10 +23,10 @@ var rgOptions = getopt.New("A:B:C:E:FHILM:NPST:Uabcd:e:f:g:hij:lm:noqr:st:uvwxz0
 	"pcre2=P", "smart-case=S", "type-not:=T", "multiline=U", "text=a", "byte-offset=b", "count=c", "max-depth:=d",
 	"regexp:=e", "file:=f", "glob:=g", "iglob:=iglob", "ignore-case=i", "threads:=j", "files-with-matches=l",
 	"max-count:=m", "line-number=n", "only-matching=o", "quiet=q", "replace:=r", "case-sensitive=s", "type:=t",
-	"unrestricted=u", "invert-match=v", "word-regexp=w", "line-regexp=x", "null=0", "hidden=.", "files",
+	"unrestricted=u", "multiline-dotall", "no-multiline", "invert-match=v", "word-regexp=w", "line-regexp=x", "null=0", "hidden=.", "files",
 	"files-without-match", "count-matches", "no-ignore", "no-ignore-vcs=no-ignore", "no-heading", "heading", "color:",
 	"colors:", "column", "vimgrep", "sort:", "sortr:", "no-messages", "max-columns:=M", "pretty=p", "include-zero",
-	"line-buffered", "no-config", "trim", "passthru", "stats", "null-data", "type-list", "max-filesize:", "no-hidden",
+	"line-buffered", "no-config", "trim", "passthru", "passthrough=passthru", "null-data", "type-list", "max-filesize:", "no-hidden",
 	"context-separator:", "no-context-separator", "max-columns-preview", "no-ignore-global", "no-ignore-exclude", "no-pcre2",
 	"sort-files", "no-sort-files", "no-require-git", "one-file-system", "mmap", "no-mmap", "no-ignore-messages")
 
@@ -37,6 +37,8 @@ type ripper struct {
 	patterns []string
 	options  regex.Options
 	fixed    bool
+	dotAll   bool   // . matches the end of a line, with -U
+	largest  uint64 // bytes of a file that is searched; 0 for any
 	smart    bool
 	hidden   bool
 	noIgnore bool
@@ -135,8 +137,21 @@ func (r *ripper) set(ctx context.Context, o getopt.Option) error {
 		return r.addType(o.Value, o.Name == "T")
 	case "v":
 		s.invert = true
-	case "sortr":
-		r.reverse = true
+	case "sort", "sortr":
+		if o.Value != "path" && o.Value != "none" {
+			return r.Die(2, "sorting by '%s' is not supported", o.Value)
+		}
+		r.reverse = o.Name == "sortr"
+	case "multiline-dotall":
+		r.dotAll = true
+	case "max-filesize":
+		n, ok := sizeOf(o.Value)
+		if !ok {
+			return r.Die(2, "invalid value '%s' for '--max-filesize'", o.Value)
+		}
+		r.largest = n
+	case "type-list":
+		return r.listTypes()
 	default:
 		return r.setOutput(o)
 	}
@@ -146,7 +161,7 @@ func (r *ripper) set(ctx context.Context, o getopt.Option) error {
 func (r *ripper) setOutput(o getopt.Option) error {
 	s := &r.scan
 	switch o.Name {
-	case "A", "B", "C", "m", "d":
+	case "A", "B", "C", "m", "d", "M":
 		n, err := strconv.Atoi(o.Value)
 		if err != nil || n < 0 {
 			return r.Die(2, "invalid value '%s' for '-%s'", o.Value, o.Name)
@@ -162,6 +177,8 @@ func (r *ripper) setOutput(o getopt.Option) error {
 			s.max = n
 		case "d":
 			r.depth = n
+		case "M":
+			s.widest = n
 		}
 	case "n":
 		s.number = true
@@ -193,6 +210,16 @@ func (r *ripper) setOutput(o getopt.Option) error {
 		s.null = true
 	case "a":
 		s.binary = 't'
+	case "U":
+		s.across = true
+	case "no-multiline":
+		s.across = false
+	case "trim":
+		s.trim = true
+	case "passthru":
+		s.pass = true
+	case "max-columns-preview":
+		s.preview = true
 	case "column":
 		s.column, s.number = true, true
 	case "vimgrep":
@@ -215,6 +242,15 @@ func (r *ripper) compile(ctx context.Context) error {
 	r.scan.Call, r.scan.ctx = r.Call, ctx
 	if r.listing {
 		return nil
+	}
+	r.options.Multi = r.scan.across
+	if r.scan.across && r.scan.replace != nil {
+		return r.Die(2, "--replace is not supported with --multiline")
+	}
+	if r.scan.across && r.dotAll && !r.fixed {
+		for i, p := range r.patterns {
+			r.patterns[i] = "(?s)" + p
+		}
 	}
 	var err error
 	if r.fixed {
@@ -282,6 +318,11 @@ func (r *ripper) file(ctx context.Context, path, shown string) error {
 		r.matched = true
 		_, err := r.Out.WriteString(shown + map[bool]string{true: "\x00", false: "\n"}[r.scan.null])
 		return err
+	}
+	if r.largest > 0 {
+		if a, err := r.FS.Stat(ctx, path); err == nil && a.Size > r.largest {
+			return nil
+		}
 	}
 	in, err := r.Open(ctx, path)
 	if err != nil {
@@ -417,4 +458,16 @@ func (r *ripper) verdict(name, path string, isDir bool) int {
 		return -1
 	}
 	return 0
+}
+
+// sizeOf reads a size as --max-filesize has it: a number of bytes, or of K, M or G.
+func sizeOf(text string) (uint64, bool) {
+	shift := 0
+	if n := len(text); n > 0 {
+		if i := strings.IndexByte("KMG", text[n-1]); i >= 0 {
+			shift, text = 10*(i+1), text[:n-1]
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	return n << shift, err == nil
 }

@@ -40,6 +40,11 @@ type scan struct {
 	joined  bool        // nothing does
 	each    bool        // rg --count-matches: count matches, not lines
 	zero    bool        // print counts of zero
+	across  bool        // rg -U: a match may be of several lines
+	pass    bool        // rg --passthru: lines that do not match are printed too
+	trim    bool        // rg --trim: without the blanks that lines start with
+	widest  int         // rg -M: longer lines are not shown; 0 for any
+	preview bool        // but the start of them is
 	low     []byte      // the present block in lower case, or nothing
 	lines   *tool.Lines // one for all texts: most are small
 	printed bool        // something of any text, for the separators between groups of lines
@@ -55,8 +60,11 @@ type text struct {
 	matches int
 	trail   int // lines of context still to print
 	held    [][]byte
-	last    int  // number of the line that was printed last
-	isBin   bool // it holds what no text does
+	last    int     // number of the line that was printed last
+	spans   [][]int // what is of matches in the present line, when across
+	begun   int     // how many of them begin in it
+	first   int     // column in which the first of them begins, in this line or in one before
+	isBin   bool    // it holds what no text does
 	binSaid bool
 	some    bool // something of it was printed
 }
@@ -64,6 +72,9 @@ type text struct {
 // run looks through one text and reports whether it has what was looked for.
 func (s *scan) run(in *tool.Input, name string) (bool, error) {
 	s.text = text{name: name}
+	if s.across {
+		return s.runAcross(in)
+	}
 	if s.lines == nil {
 		s.lines = s.Records(in, s.end)
 	}
@@ -95,6 +106,60 @@ func (s *scan) run(in *tool.Input, name string) (bool, error) {
 		s.max = -2 - s.max
 	}
 	return s.found(), s.finish()
+}
+
+// runAcross is run for matches that may be of several lines: the whole text is in memory.
+func (s *scan) runAcross(in *tool.Input) (bool, error) {
+	data, err := s.ReadAll(in)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = s.Take(-int64(len(data))) }() // less never fails
+	if s.isBin = s.binary != 't' && s.end != 0 && bytes.IndexByte(data, 0) >= 0; s.isBin && s.binary == 'w' {
+		return false, nil
+	}
+	all, err := s.re.FindAll(data, -1)
+	if err != nil {
+		return false, err
+	}
+	for from, done := 0, false; from < len(data) && !done; {
+		to := len(data)
+		if i := bytes.IndexByte(data[from:], s.end); i >= 0 {
+			to = from + i
+		}
+		for len(all) > 0 && all[0][1] <= from && all[0][0] < from {
+			all = all[1:]
+		}
+		s.spans, s.begun = s.spans[:0], 0
+		for _, loc := range all {
+			if loc[0] > to {
+				break
+			}
+			if loc[0] >= from {
+				if s.begun++; s.begun == 1 && len(s.spans) == 0 {
+					s.first = loc[0] - from + 1
+				}
+			}
+			s.spans = append(s.spans, []int{max(loc[0], from) - from, min(loc[1], to) - from})
+		}
+		s.line, s.at = s.line+1, int64(from)
+		if done, err = s.look(data[from:to]); err != nil {
+			return s.found(), err
+		}
+		from = to + 1
+	}
+	if s.max < -1 {
+		s.max = -2 - s.max
+	}
+	return s.found(), s.finish()
+}
+
+// locate finds the matches in a line.
+func (s *scan) locate(line []byte) ([][]int, error) {
+	if s.across {
+		return s.spans, nil
+	}
+	return s.re.FindAll(line, -1)
 }
 
 // found says what counts as a match of the whole text.
@@ -144,7 +209,7 @@ func (s *scan) lower(block []byte) {
 
 // skip passes over the lines that cannot match, where no context has to be kept.
 func (s *scan) skip(block []byte) []byte {
-	if s.never || s.invert || s.before > 0 || s.trail > 0 {
+	if s.never || s.invert || s.before > 0 || s.trail > 0 || s.pass {
 		return block
 	}
 	need, in := s.re.Required(), block
@@ -170,8 +235,8 @@ func (s *scan) look(line []byte) (done bool, err error) {
 	if s.max < -1 { // only context follows
 		return s.miss(line)
 	}
-	matches := false
-	if !s.never {
+	matches := len(s.spans) > 0
+	if !s.never && !s.across {
 		if matches, err = s.re.Match(line); err != nil {
 			return false, err
 		}
@@ -182,10 +247,15 @@ func (s *scan) look(line []byte) (done bool, err error) {
 	if s.max == 0 {
 		return true, nil
 	}
-	if s.matches++; s.quiet || s.list != 0 {
+	if s.across && !s.invert {
+		s.matches += s.begun
+	} else {
+		s.matches++
+	}
+	if s.quiet || s.list != 0 {
 		return true, nil
 	}
-	if s.each && !s.invert {
+	if s.each && !s.invert && !s.across {
 		all, err := s.re.FindAll(line, -1)
 		if err != nil {
 			return false, err
@@ -209,6 +279,9 @@ func (s *scan) look(line []byte) (done bool, err error) {
 
 // miss deals with a line that is not selected.
 func (s *scan) miss(line []byte) (done bool, err error) {
+	if s.pass && !s.count && !s.only && s.list == 0 && !s.quiet {
+		return false, s.print(line, '-', nil)
+	}
 	if s.trail > 0 && !s.count && !s.only {
 		s.trail--
 		if err := s.print(line, '-', nil); err != nil {
@@ -289,7 +362,7 @@ func (s *scan) show(line []byte) error {
 		}
 		return s.print(line, ':', nil)
 	}
-	all, err := s.re.FindAll(line, -1)
+	all, err := s.locate(line)
 	if err != nil {
 		return err
 	}
@@ -389,7 +462,11 @@ func (s *scan) print(line []byte, separator byte, all [][]int) error {
 		s.field(int64(s.line), separator)
 	}
 	if s.column && len(all) > 0 {
-		s.field(int64(all[0][0]+1), separator)
+		column := all[0][0] + 1
+		if s.across {
+			column = s.first
+		}
+		s.field(int64(column), separator)
 	}
 	if s.offset {
 		s.field(s.at, separator)
@@ -397,12 +474,28 @@ func (s *scan) print(line []byte, separator byte, all [][]int) error {
 	if s.tab {
 		_ = s.Out.WriteByte('\t')
 	}
-	_, _ = s.Out.Write(line)
+	_, _ = s.Out.Write(s.shown(line, separator))
 	err := s.Out.WriteByte(s.end)
 	if s.flush {
 		err = s.Out.Flush()
 	}
 	return err
+}
+
+// shown is what --trim and --max-columns leave of a line.
+func (s *scan) shown(line []byte, separator byte) []byte {
+	if s.trim {
+		line = bytes.TrimLeft(line, " \t\n\v\f\r")
+	}
+	switch {
+	case s.widest == 0 || len(line) < s.widest: // as rg counts, with the newline
+		return line
+	case s.preview:
+		return append(line[:s.widest:s.widest], " [... omitted end of long line]"...)
+	case separator == '-':
+		return []byte("[Omitted long context line]")
+	}
+	return []byte("[Omitted long matching line]")
 }
 
 func (s *scan) field(n int64, separator byte) {

@@ -196,11 +196,7 @@ func (p *parser) label(in *instruction) error {
 		return p.fail(": doesn't want any addresses")
 	}
 	p.skip(" \t")
-	start := p.pos
-	for p.pos < len(p.src) && strings.IndexByte(" \t\n;", p.src[p.pos]) < 0 {
-		p.pos++
-	}
-	name := p.src[start:p.pos]
+	name := p.word()
 	if name == "" {
 		return p.fail("\":\" lacks a label")
 	}

@@ -25,7 +25,7 @@ import (
 // workspace; nil is for none.
 func Table(remotes transport.Transport) command.Table {
 	all := command.Table{}
-	lookup := func(name string) bool { return all[name] != nil }
+	lookup := func(name string) bool { return all[name] != nil || name == "bash" || name == "sh" } // the shell itself
 	for _, t := range []command.Table{archive.Table(), basic.Table(lookup), calc.Table(), compare.Table(), data.Table(), encode.Table(), file.Table(), git.Table(remotes), search.Table(), sqlite.Table(), text.Table()} {
 		maps.Copy(all, t)
 	}
