@@ -46,6 +46,7 @@ type node struct {
 	lab    *lab
 	n      int
 	wire   *wire
+	dialer syncwire.Dialer // instead of the wire, or nil
 	client *syncwire.Client
 	config Config
 	spy    spy
@@ -352,8 +353,12 @@ func (n *node) start() {
 	if err != nil {
 		n.lab.t.Fatal(err)
 	}
+	dialer := n.dialer
+	if dialer == nil {
+		dialer = n.wire
+	}
 	n.client = syncwire.NewClient(syncwire.ClientConfig{
-		Dialer: n.wire, Workspace: "demo", Mirror: id,
+		Dialer: dialer, Workspace: "demo", Mirror: id,
 		Token: func(context.Context) ([]byte, error) { return []byte("secret"), nil },
 	})
 	n.spy.Peer = n.client
