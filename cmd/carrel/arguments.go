@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,7 +12,7 @@ import (
 func arguments(c *cli.Context, min, max int) ([]string, error) {
 	args := c.Args().Slice()
 	for i, a := range args {
-		if i > 0 && len(a) > 2 && strings.HasPrefix(a, "--") {
+		if i > 0 && looksLikeFlag(c, a) {
 			return nil, &usageError{c, fmt.Sprintf("flags go before the arguments: %q is after %q", a, args[0])}
 		}
 	}
@@ -22,6 +23,13 @@ func arguments(c *cli.Context, min, max int) ([]string, error) {
 		return nil, &usageError{c, fmt.Sprintf("one argument too many: %q", args[max])}
 	}
 	return args, nil
+}
+
+// looksLikeFlag is about an argument after the first: nothing has a name that begins with two dashes, but -l may be a file
+// where it is no flag of the command.
+func looksLikeFlag(c *cli.Context, arg string) bool {
+	name, ok := strings.CutPrefix(arg, "-")
+	return ok && (len(name) > 1 && name[0] == '-' || slices.Contains(flagNames(c), name))
 }
 
 // address is a place in a workspace.

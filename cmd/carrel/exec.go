@@ -62,7 +62,7 @@ func (p *program) execCommand() *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per event"},
 			&cli.StringFlag{Name: "dir", Aliases: []string{"w"}, Usage: "run it in `PATH` of the workspace"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "give it the variable `NAME[=VALUE]`"},
-			&cli.DurationFlag{Name: "timeout", Usage: "kill it after `TIME`"},
+			spanFlag("timeout", "kill it after `TIME`", 0),
 			&cli.StringFlag{Name: "memory", Usage: "let it use `SIZE` bytes of memory"},
 			&cli.Float64Flag{Name: "cpus", Usage: "let it use `N` processors"},
 			&cli.UintFlag{Name: "pids", Usage: "let it have `N` processes"},
@@ -115,7 +115,7 @@ func parseExecJob(c *cli.Context) (*execJob, error) {
 	}
 	j := &execJob{at: at, json: c.Bool("json"), why: c.Bool("why"), detach: c.Bool("detach")}
 	j.spec = execd.Spec{
-		ID: c.String("id"), Workspace: at.workspace, Backend: c.String("backend"), Args: args[1:], Timeout: c.Duration("timeout"),
+		ID: c.String("id"), Workspace: at.workspace, Backend: c.String("backend"), Args: args[1:], Timeout: spanOf(c, "timeout"),
 		Source: c.String("source"), Net: c.String("net"), Runtime: c.String("runtime"),
 		Open:   !c.Bool("no-stdin") && !j.detach,
 		Limits: execd.Limits{CPU: uint32(c.Float64("cpus") * 1000), Pids: uint32(c.Uint("pids"))},
@@ -261,14 +261,14 @@ func (p *program) terminalSize() execd.Size {
 // inputChunk is how much standard input is given at once.
 const inputChunk = 64 << 10
 
-// feed gives an exec our standard input.
+// feed gives an exec our standard input, as long as the session lasts.
 func (f *follower) feed(ctx context.Context) {
 	buf := make([]byte, inputChunk)
 	for {
 		n, err := f.program.stdin.Read(buf)
 		last := err != nil
 		if err := f.execs.Input(ctx, f.id, buf[:n], last); err != nil || last {
-			if err != nil && !errors.Is(err, vfs.ErrClosed) && !errors.Is(err, io.EOF) {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, vfs.ErrClosed) && !errors.Is(err, io.EOF) {
 				f.program.say("standard input: %v", err)
 			}
 			return

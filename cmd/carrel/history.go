@@ -18,7 +18,7 @@ func (p *program) historyCommand() *cli.Command {
 			"snapshots stay.",
 		Flags: []cli.Flag{
 			storeFlag(),
-			&cli.DurationFlag{Name: "keep", Usage: "keep what was for `TIME`, like 24h; 0 for nothing"},
+			spanFlag("keep", "keep what was for `TIME`, as 72h or 7d; 0 for nothing", 0),
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
 		},
 		Action: p.history,
@@ -36,7 +36,7 @@ func (p *program) keepHistory(c *cli.Context) error {
 	if !c.IsSet("keep-history") {
 		return nil
 	}
-	return p.withStore(c, true, func(s *opened) error { return s.KeepHistory(c.Context, c.Duration("keep-history")) })
+	return p.withStore(c, true, func(s *opened) error { return s.KeepHistory(c.Context, spanOf(c, "keep-history")) })
 }
 
 func (p *program) history(c *cli.Context) error {
@@ -45,7 +45,7 @@ func (p *program) history(c *cli.Context) error {
 	}
 	return p.withStore(c, false, func(s *opened) error {
 		if c.IsSet("keep") {
-			return s.KeepHistory(c.Context, c.Duration("keep"))
+			return s.KeepHistory(c.Context, spanOf(c, "keep"))
 		}
 		h, err := s.History(c.Context)
 		if err != nil {

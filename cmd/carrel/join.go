@@ -66,9 +66,9 @@ func mirrorFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "memory", Usage: "keep the mirror in memory: what is not pushed goes with the machine"},
 		&cli.StringFlag{Name: "cache", Usage: "keep up to `SIZE` of file bytes that can be fetched again", Value: "10GiB"},
 		&cli.StringFlag{
-			Name: "fsync", Usage: "what fsync waits for: 'authority', the server's disk, or 'local', the mirror's", Value: "authority",
+			Name: "fsync", Usage: "have fsync wait for the disk of `SIDE`: authority, the server, or local, this machine", Value: "authority",
 		},
-		&cli.DurationFlag{Name: "drain", Usage: "push for up to `TIME` at the end", Value: 30 * time.Second},
+		spanFlag("drain", "push for up to `TIME` at the end", 30*time.Second),
 		&cli.BoolFlag{Name: "exclusive", Usage: "have no other mirror write meanwhile; read-only while another has that"},
 		&cli.StringFlag{
 			Name: "local", Usage: "keep paths that match `PATTERNS` on this machine: lines of a .gitignore, parted by commas",
@@ -79,7 +79,7 @@ func mirrorFlags() []cli.Flag {
 		},
 		&cli.StringFlag{Name: "only", Usage: "show nothing but the directory `PATH` of the workspace"},
 		&cli.StringFlag{
-			Name: "exec-as", Usage: "run here what those send who may run things on the workspace: 'carrel exec --on NAME' at the server",
+			Name: "exec-as", Usage: "run here, as `NAME`, what those send who may run things on the workspace: 'carrel exec --on NAME' at the server",
 		},
 	}
 }

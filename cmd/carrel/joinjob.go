@@ -52,7 +52,7 @@ func (p *program) parseJoin(c *cli.Context, url, dir string) (*joinJob, error) {
 		j.flags = append(j.flags, "--"+name+"="+c.String(name))
 	}
 	j.flags = append(j.flags, "--state="+j.state, fmt.Sprintf("--passing=%t", j.passing),
-		fmt.Sprintf("--drain=%v", c.Duration("drain")), fmt.Sprintf("--read-only=%t", c.Bool("read-only")),
+		fmt.Sprintf("--drain=%v", spanOf(c, "drain")), fmt.Sprintf("--read-only=%t", c.Bool("read-only")),
 		fmt.Sprintf("--allow-other=%t", c.Bool("allow-other")), fmt.Sprintf("--exclusive=%t", c.Bool("exclusive")))
 	return j, nil
 }
@@ -83,7 +83,7 @@ func (j *joinJob) arguments(command string, more ...string) []string {
 func joinConfig(c *cli.Context) (join.Config, error) {
 	config := join.Config{
 		Agent: "carrel " + version(), State: c.String("state"), Passing: c.Bool("passing"), LocalFsync: c.String("fsync") == "local",
-		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: c.Duration("drain"), Only: c.String("only"),
+		ReadOnly: c.Bool("read-only"), AllowOther: c.Bool("allow-other"), Drain: spanOf(c, "drain"), Only: c.String("only"),
 		Prefetch: c.String("prefetch"), Exclusive: c.Bool("exclusive"), Machine: c.String("exec-as"),
 	}
 	if config.Machine != "" {

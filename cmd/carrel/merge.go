@@ -114,7 +114,7 @@ func (p *program) conflictsCommand() *cli.Command {
 func keepFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "keep", Value: string(reconcile.KeepBoth),
-		Usage: "'both'; 'theirs' or 'mine', which has the name then, and the other is removed",
+		Usage: "keep `WHICH`: both; theirs or mine, which has the name then, and the other is removed",
 	}
 }
 

@@ -31,7 +31,7 @@ func (p *program) mountCommand() *cli.Command {
 			"flags from --token-file on are for that alone; --keep-history and --doze are not for it.",
 		Flags: slices.Concat(mountFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "detach", Usage: "mount in the background; the log is daemon.log in the store, or in --state"},
-			&cli.DurationFlag{Name: "keep-history", Usage: "have the store keep what was for `TIME`, as 'carrel history --keep' does"},
+			spanFlag("keep-history", "have the store keep what was for `TIME`, as 'carrel history --keep' does", 0),
 		}, remoteFlags(), mirrorFlags()),
 		Action: p.mount,
 	}
@@ -108,7 +108,7 @@ func (p *program) mount(c *cli.Context) error {
 	}
 	made, err := makePoint(j.mount.Dir)
 	if err != nil {
-		return fmt.Errorf("mount: %w", err)
+		return told(fmt.Errorf("mount: %w", err), "Name another directory, or have somebody who may make this one.")
 	}
 	if err = p.keepHistory(c); err == nil {
 		err = p.mountHowever(c.Context, j)

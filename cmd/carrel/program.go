@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -72,13 +73,12 @@ func (p *program) app() *cli.App {
 		Writer:               p.stdout,
 		ErrWriter:            p.stderr,
 		Reader:               p.stdin,
-		Suggest:              true,
 
 		DisableSliceFlagSeparator: true,                         // workspaces may have commas in their names, and commands have
 		ExitErrHandler:            func(*cli.Context, error) {}, // the exit status is decided in one place, report
 		OnUsageError:              onUsageError,
 		Flags:                     []cli.Flag{storeFlag(), keyFileFlag()},
-		Action:                    noCommand,
+		Action:                    p.noCommand,
 		Commands: []*cli.Command{
 			p.initCommand(), p.mountCommand(), p.joinCommand(), p.umountCommand(), p.workspaceCommand(),
 			p.forkCommand(), p.diffCommand(), p.mergeCommand(), p.conflictsCommand(), p.restoreCommand(), p.logCommand(),
@@ -95,27 +95,34 @@ func (p *program) app() *cli.App {
 		},
 	}
 	for _, c := range app.Commands {
-		p.prepare(c)
+		p.prepare(app.Name, c)
 	}
 	return app
 }
 
 // prepare gives a command what all have. The library would take an argument "help" for a command of that name.
-func (p *program) prepare(c *cli.Command) {
+func (p *program) prepare(parent string, c *cli.Command) {
+	name := parent + " " + c.Name
 	c.OnUsageError = onUsageError
 	c.HideHelpCommand = true
 	p.withKeyFile(c)
+	c.UsageText = usageLines(name, c)
+	c.Description = description(name, c)
 	for _, sub := range c.Subcommands {
-		p.prepare(sub)
+		p.prepare(name, sub)
 	}
 }
 
-// noCommand is reached without a command, or with one that there is not.
-func noCommand(c *cli.Context) error {
-	if name := c.Args().First(); name != "" {
-		return &usageError{c, fmt.Sprintf("there is no command %q", name)}
+// noCommand is reached without a command, with help, which is none, or with one that there is not.
+func (p *program) noCommand(c *cli.Context) error {
+	switch name := c.Args().First(); name {
+	case "":
+		return cli.ShowAppHelp(c)
+	case "help":
+		return p.app().RunContext(c.Context, slices.Concat([]string{"carrel"}, c.Args().Tail(), []string{"--help"}))
+	default:
+		return unknownCommand(c, name)
 	}
-	return cli.ShowAppHelp(c)
 }
 
 // version is the module's, when the program was built from one, else the commit's.

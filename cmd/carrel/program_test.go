@@ -16,6 +16,7 @@ import (
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/fusefs"
 )
 
 // runIn runs a command line in this process on the store in dir.
@@ -44,6 +45,10 @@ func TestExplain(t *testing.T) {
 		if text := explain(fmt.Errorf("open: %w", a.err)); !strings.Contains(text, indented) {
 			t.Errorf("%v is explained as %q", a.err, text)
 		}
+	}
+	said := &fusefs.MountError{Op: "mount", Dir: "/mnt", Err: unix.EPERM, Advice: "run it as root"}
+	if got := explain(said); got != "mount /mnt: operation not permitted (run it as root)" {
+		t.Errorf("an error that has its advice: %q", got)
 	}
 	if got := explain(told(vfs.ErrCorrupt, "First.\nSecond %d.", 2)); got != "corrupt data\n  First.\n  Second 2." {
 		t.Errorf("told: %q", got)

@@ -12,6 +12,7 @@ import (
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/daemon"
+	"github.com/carrelfs/carrel/fusefs"
 	"github.com/carrelfs/carrel/syncwire"
 )
 
@@ -40,7 +41,9 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.text }
 
-func onUsageError(c *cli.Context, err error, _ bool) error { return &usageError{c, err.Error()} }
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	return &usageError{c, flagProblem(c, err)}
+}
 
 // toldError is an error that already says what to do.
 type toldError struct {
@@ -138,6 +141,9 @@ var advices = []struct {
 func advice(err error) string {
 	if t := (*toldError)(nil); errors.As(err, &t) {
 		return t.advice
+	}
+	if m := (*fusefs.MountError)(nil); errors.As(err, &m) && m.Advice != "" {
+		return "" // its text has it
 	}
 	for _, a := range advices {
 		if errors.Is(err, a.err) {

@@ -44,7 +44,7 @@ func (p *program) workspaceCommand() *cli.Command {
 func noSubcommand(which string) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if name := c.Args().First(); name != "" {
-			return &usageError{c, fmt.Sprintf("there is no command %q", name)}
+			return unknownCommand(c, name)
 		}
 		return &usageError{c, "which command? " + which}
 	}

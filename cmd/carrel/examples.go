@@ -1,0 +1,72 @@
+package main
+
+// examples are the command lines that --help shows, by command.
+var examples = map[string][]string{
+	"carrel init":      {"carrel init --key-file /media/key/carrel"},
+	"carrel mount":     {"carrel mount --detach demo /mnt/demo", "carrel mount --detach demo@2h /mnt/then"},
+	"carrel join":      {"carrel join --token-file laptop.token carrel://FINGERPRINT@HOST:4477/demo /workspace"},
+	"carrel umount":    {"carrel umount /mnt/demo"},
+	"carrel ws create": {"carrel ws create demo"},
+	"carrel ws ls":     {"carrel ws ls --json"},
+	"carrel ws info":   {"carrel ws info demo"},
+	"carrel ws rename": {"carrel ws rename demo app"},
+	"carrel ws quota":  {"carrel ws quota --bytes 10G --inodes 1000000 demo", "carrel ws quota demo"},
+	"carrel ws rm":     {"carrel ws rm agent1 agent2"},
+
+	"carrel fork":              {"carrel fork demo agent1", "carrel fork demo@1h before"},
+	"carrel diff":              {"carrel diff demo agent1", "carrel diff --patch demo@start demo"},
+	"carrel merge":             {"carrel merge --dry-run agent1 demo", "carrel merge agent1 demo"},
+	"carrel conflicts":         {"carrel conflicts demo"},
+	"carrel conflicts resolve": {"carrel conflicts resolve --keep mine demo 1"},
+	"carrel restore":           {"carrel restore demo@start", "carrel restore demo@1h /src/main.go"},
+	"carrel log":               {"carrel log -n 5 demo"},
+	"carrel snapshot create":   {"carrel snapshot create -m 'before the agents' demo start", "carrel ls demo@start"},
+	"carrel snapshot ls":       {"carrel snapshot ls demo"},
+	"carrel snapshot rm":       {"carrel snapshot rm demo start"},
+	"carrel history":           {"carrel history", "carrel history --keep 7d"},
+	"carrel backup":            {"carrel backup > all.backup", "carrel backup --since 1234 demo > more.backup"},
+	"carrel load":              {"carrel load --store /other/store < all.backup"},
+
+	"carrel ls":     {"carrel ls -l demo:/src"},
+	"carrel cat":    {"carrel cat demo:/hello.txt", "carrel cat demo@2h:/hello.txt"},
+	"carrel put":    {"carrel put main.go go.mod demo:/src", "date | carrel put - demo:/date"},
+	"carrel get":    {"carrel get demo:/src ."},
+	"carrel rm":     {"carrel rm -r demo:/src/old"},
+	"carrel find":   {"carrel find --name '*.go' --type f demo:/src"},
+	"carrel grep":   {"carrel grep -n 'func main' demo:/src"},
+	"carrel watch":  {"carrel watch demo:/src", "carrel watch --json --after 1234 demo"},
+	"carrel import": {"carrel import ./src demo:/src", "git archive HEAD | carrel import - demo"},
+	"carrel export": {"carrel export demo demo.tar", "carrel export demo:/src - | tar -t"},
+
+	"carrel exec": {
+		"carrel exec demo -- make test", "carrel exec -t demo:/src -- bash", "carrel exec --fork --merge demo -- ./migrate",
+		"carrel exec --source 'export default ({n}) => n * 2' --input '{\"n\": 21}' demo",
+	},
+	"carrel mcp":    {"carrel mcp demo", "carrel mcp --http localhost:4480 --token-file agent.token demo"},
+	"carrel ps":     {"carrel ps --all demo"},
+	"carrel attach": {"carrel attach ID"},
+	"carrel logs":   {"carrel logs ID"},
+	"carrel kill":   {"carrel kill -s TERM ID"},
+
+	"carrel serve":          {"carrel serve demo", "carrel serve --listen :4477 --metrics :9477"},
+	"carrel token create":   {"carrel token create --for laptop --rights read,write --workspace demo --expires 30d > laptop.token"},
+	"carrel token ls":       {"carrel token ls"},
+	"carrel token rm":       {"carrel token rm ID"},
+	"carrel sync now":       {"carrel sync now /workspace"},
+	"carrel sync conflicts": {"carrel sync conflicts /workspace"},
+	"carrel sync resolve":   {"carrel sync resolve --keep theirs 1 /workspace"},
+	"carrel sync status": {
+		"carrel sync status /workspace", "carrel sync status --token-file laptop.token carrel://FINGERPRINT@HOST:4477/demo",
+	},
+	"carrel sync key": {"carrel sync key mine.key"},
+
+	"carrel check":      {"carrel check --bytes"},
+	"carrel gc":         {"carrel gc"},
+	"carrel stats":      {"carrel stats --json"},
+	"carrel doctor":     {"carrel doctor"},
+	"carrel completion": {"source <(carrel completion bash)"},
+	"carrel bench": {
+		"carrel bench --smoke", "carrel bench --suite reference,shell --json new.json --html new.html",
+		"carrel bench --from new.json --compare old.json", "carrel bench --peer 'sshfs=sshfs host:/srv $DIR'",
+	},
+}
