@@ -80,7 +80,7 @@ func (g *call) isFile(name string) bool {
 		return false
 	}
 	x, err := g.readIndex()
-	return err == nil && slices.ContainsFunc(x.Entries, func(e *index.Entry) bool { return scope{name, p}.holds(e.Name) })
+	return err == nil && slices.ContainsFunc(x.Entries, func(e *index.Entry) bool { return scope{path: p}.holds(e.Name) })
 }
 
 // checkoutPaths takes files from the index, or from a commit when the first operand is one.
@@ -269,7 +269,7 @@ func (g *call) matchAll(source snapshot, x *index.Index, within []scope) error {
 		for name := range source {
 			found = found || s.holds(name)
 		}
-		if !found && s.path != "" {
+		if !found && s.path != "" && !s.exclude {
 			return g.failure("pathspec '%s' did not match any file(s) known to git", s.name)
 		}
 	}

@@ -85,6 +85,12 @@ func (g *call) diff(args []string) error {
 	if f.has("quiet") {
 		return nil
 	}
+	if slices.Contains(s.kinds, "p") && !f.has("cached") {
+		if err := g.printUnmerged(clashes, s.context); err != nil {
+			return err
+		}
+		clashes = nil
+	}
 	for _, name := range clashes {
 		switch {
 		case slices.Contains(s.kinds, "name-only"):
@@ -128,6 +134,13 @@ func (g *call) revisionsAndPaths(f *flags) (revs []string, within []scope, err e
 			return nil, nil, g.fatal("bad revision '%s'", a)
 		}
 		for _, name := range f.args[i:] {
+			magic, rest, err := pathMagic(name)
+			if err == nil && (magic.exclude || magic.top) {
+				if strings.HasPrefix(name, ":(") || rest == "" {
+					continue
+				}
+				name = rest
+			}
 			if p, err := g.path(name); err != nil {
 				return nil, nil, err
 			} else if _, err := g.FS.Lstat(g.ctx, slash(g.root, p)); err != nil && !strings.ContainsAny(name, "*?[") {

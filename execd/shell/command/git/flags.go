@@ -171,12 +171,19 @@ func Knows(args []string) error {
 	if form := f.value("porcelain"); args[0] == "status" && form != "" && form != "v1" && form != "1" {
 		return fmt.Errorf("status --porcelain=%s is not built in", form)
 	}
-	if how := f.value("decorate"); how != "" && how != "short" && how != "no" && how != "auto" {
-		return fmt.Errorf("%s --decorate=%s is not built in", args[0], how)
+	if args[0] == "log" || args[0] == "show" {
+		if err := checkListing(f); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
 	}
 	for _, a := range f.args {
 		if strings.HasPrefix(a, ":/") {
 			return fmt.Errorf("%s %s is not built in", args[0], a)
+		}
+	}
+	for _, a := range append(f.args, f.paths...) {
+		if _, _, err := pathMagic(a); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
 		}
 	}
 	return nil

@@ -191,6 +191,10 @@ func unmerged(x *index.Index) map[string][4]entry {
 // stage puts a file of the work tree into the index.
 func (g *call) stage(x *index.Index, name string) error {
 	name = strings.TrimSuffix(name, "/")
+	if !validPath(name) {
+		g.tell("error: invalid path '%s'\nerror: unable to add '%[1]s' to index\n", name)
+		return g.fatal("adding files failed")
+	}
 	if nested, ok, err := g.nested(name); err != nil || ok {
 		if err != nil {
 			return err

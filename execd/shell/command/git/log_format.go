@@ -165,9 +165,9 @@ func (g *call) placeholder(c *object.Commit, text string, l *listing) (string, i
 			'd': l.date, 'i': "iso", 'I': "iso-strict", 't': "unix", 's': "short", 'r': "relative", 'D': "rfc",
 		}
 		switch text[1] {
-		case 'n':
+		case 'n', 'N':
 			return who.Name, 2
-		case 'e':
+		case 'e', 'E':
 			return who.Email, 2
 		}
 		if style, ok := styles[text[1]]; ok {
@@ -176,6 +176,19 @@ func (g *call) placeholder(c *object.Commit, text string, l *listing) (string, i
 	}
 	if strings.HasPrefix(text, "C(") {
 		return "", strings.IndexByte(text, ')') + 1
+	}
+	for _, colour := range []string{"Creset", "Cred", "Cgreen", "Cblue", "e"} { // there are none, and one encoding
+		if strings.HasPrefix(text, colour) {
+			return "", len(colour)
+		}
+	}
+	if len(text) > 2 && text[0] == 'x' {
+		if b, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			return string([]byte{byte(b)}), 3
+		}
+	}
+	if text != "" && text[0] == 'm' {
+		return ">", 1
 	}
 	if text != "" && simple[text[0]] != nil {
 		return simple[text[0]](), 1

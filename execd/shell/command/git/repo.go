@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -173,6 +172,17 @@ func (g *call) storage(dir string) *filesystem.Storage {
 
 // checkFormat refuses a repository of a form that we would read wrongly.
 func (g *call) checkFormat() error {
+	if tree := g.setting("core.worktree"); tree != "" && g.root != "" {
+		if !strings.HasPrefix(tree, "/") {
+			tree = path.Join(g.dir, tree)
+		}
+		if real, err := g.FS.RealPath(g.ctx, tree); err != nil || real != g.root {
+			return g.fatal("the work tree of '%s' is '%s' by core.worktree, which is not supported here", g.dir, tree)
+		}
+	}
+	if g.enabled("core.sparsecheckout", false) {
+		return g.fatal("'%s' has a sparse work tree, which is not supported here", g.dir)
+	}
 	switch v := g.setting("core.repositoryformatversion"); v {
 	case "", "0":
 		return nil
@@ -312,17 +322,68 @@ func (g *call) path(name string) (string, error) {
 func (g *call) scopes(names []string) ([]scope, error) {
 	var list []scope
 	for _, name := range names {
-		p, err := g.path(name)
+		magic, rest, err := pathMagic(name)
+		if err != nil {
+			return nil, g.fatal("%v", err)
+		}
+		from := *g
+		if magic.top && g.repo != nil {
+			top := *g.repo
+			top.prefix, from.repo = "", &top
+		}
+		p, err := from.path(rest)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, scope{name, p})
+		list = append(list, scope{name, p, magic.exclude})
 	}
 	return list, nil
 }
 
-// scope is what a path names: a file, or all in a directory, or what a pattern matches.
-type scope struct{ name, path string }
+// magic is what a colon before a path says of it: gitglossary(7), pathspec.
+type magic struct{ top, exclude bool }
+
+// pathMagic takes what a colon says off a path.
+func pathMagic(name string) (m magic, rest string, err error) {
+	rest, ok := strings.CutPrefix(name, ":")
+	if !ok {
+		return m, name, nil
+	}
+	if words, after, ok := strings.Cut(strings.TrimPrefix(rest, "("), ")"); ok && rest[0] == '(' {
+		for word := range strings.SplitSeq(words, ",") {
+			switch word {
+			case "top":
+				m.top = true
+			case "exclude":
+				m.exclude = true
+			case "":
+			default:
+				return m, "", fmt.Errorf("pathspec magic '%s' in '%s' is not supported here", word, name)
+			}
+		}
+		return m, after, nil
+	}
+	for rest != "" {
+		switch rest[0] {
+		case '/':
+			m.top = true
+		case '!', '^':
+			m.exclude = true
+		case ':':
+			return m, rest[1:], nil
+		default:
+			return m, rest, nil
+		}
+		rest = rest[1:]
+	}
+	return m, rest, nil
+}
+
+// scope is what a path names: a file, or all in a directory, or what a pattern matches; or what is not to be among that.
+type scope struct {
+	name, path string
+	exclude    bool
+}
 
 func (s scope) holds(name string) bool {
 	if s.path == "" || name == s.path || strings.HasPrefix(name, s.path+"/") {
@@ -335,7 +396,16 @@ func (s scope) holds(name string) bool {
 }
 
 func inScopes(list []scope, name string) bool {
-	return len(list) == 0 || slices.ContainsFunc(list, func(s scope) bool { return s.holds(name) })
+	some, held := false, false
+	for _, s := range list {
+		switch holds := s.holds(name); {
+		case s.exclude && holds:
+			return false
+		case !s.exclude:
+			some, held = true, held || holds
+		}
+	}
+	return held || !some
 }
 
 // relative is a path as the caller sees it.

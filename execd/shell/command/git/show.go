@@ -20,7 +20,7 @@ func (g *call) show(args []string) error {
 	if err != nil {
 		return err
 	}
-	l.merges = !slices.Contains(l.kinds, "p")
+	l.merges, l.combined = !slices.Contains(l.kinds, "p"), slices.Equal(l.kinds, []string{"p"})
 	names := f.args
 	if len(names) == 0 {
 		names = []string{"HEAD"}

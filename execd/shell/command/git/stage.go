@@ -103,7 +103,7 @@ func (g *call) checkScopes(x *index.Index, fresh []string, within []scope) error
 	var hidden []string
 	for _, s := range within {
 		holds := func(name string) bool { return s.holds(name) }
-		if s.path == "" || slices.ContainsFunc(fresh, holds) ||
+		if s.path == "" || s.exclude || slices.ContainsFunc(fresh, holds) ||
 			slices.ContainsFunc(x.Entries, func(e *index.Entry) bool { return s.holds(e.Name) }) {
 			continue
 		}
@@ -175,9 +175,9 @@ func (g *call) rm(args []string) error {
 func (g *call) tracked(x *index.Index, within []scope, f *flags) ([]string, error) {
 	var names []string
 	for _, s := range within {
-		found := false
+		found := s.exclude
 		for _, e := range x.Entries {
-			if !s.holds(e.Name) {
+			if s.exclude || !s.holds(e.Name) || !inScopes(within, e.Name) {
 				continue
 			}
 			found = true
@@ -357,7 +357,7 @@ func (g *call) listFiles(args []string) error {
 		return err
 	}
 	if len(within) == 0 && g.prefix != "" {
-		within = []scope{{".", g.prefix}}
+		within = []scope{{name: ".", path: g.prefix}}
 	}
 	x, err := g.readIndex()
 	if err != nil {

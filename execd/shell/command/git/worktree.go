@@ -19,11 +19,27 @@ import (
 // validPath refuses what is never to be in a work tree: a path that leaves it, or gets into the repository.
 func validPath(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." || strings.EqualFold(part, ".git") {
+		if part == "" || part == "." || part == ".." || dotGit(part) {
 			return false
 		}
 	}
 	return strings.IndexByte(name, 0) < 0
+}
+
+// dotGit says whether some filesystem takes a name for .git, as git does: in other letters, in NTFS's short form, or with
+// what NTFS leaves out at the end of a name. A workspace may be mirrored to one.
+func dotGit(name string) bool {
+	name = strings.ToLower(name)
+	rest, ok := strings.CutPrefix(name, ".git")
+	if !ok {
+		if rest, ok = strings.CutPrefix(name, "git~1"); !ok {
+			return false
+		}
+	}
+	if i := strings.IndexAny(rest, `\:`); i >= 0 {
+		rest = rest[:i]
+	}
+	return strings.Trim(rest, ". ") == ""
 }
 
 // dirs are directories of the work tree that were seen not to be symlinks.
