@@ -116,4 +116,8 @@
 // they are cut, 20 to write them to a pack, 4 for the checksum there and 3 to find that the chunk is not stored yet.
 // Nothing is allocated for the bytes, and most are copied only by the system call that writes them: a chunk that lies in
 // one slab is hashed and written from there.
+//
+// To collect 300 MB of dead bytes takes a second beside a writer of 240 MB/s, and one revision for each 128 MiB that is copied. When
+// more dies meanwhile, so that the packs take more than twice what lives in them, each write waits, up to 30 milliseconds for
+// a megabyte (gc_pace.go).
 package casstore

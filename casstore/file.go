@@ -230,6 +230,7 @@ func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64
 	if err := w.store.space.admit(ctx, len(p)); err != nil {
 		return err
 	}
+	w.store.collector.pacer.wait(ctx, len(p))
 	if err := w.store.pool.Admit(ctx, len(p)); err != nil {
 		return err
 	}

@@ -111,6 +111,7 @@ func (f *flusher) run() {
 			return
 		}
 		f.flush(w, n)
+		f.store.collector.look()
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type GCReport struct {
 	Live    uint64 // chunks that something refers to
 	Dead    uint64 // chunks that nothing refers to
-	Moved   uint64 // bytes copied out of packs that were mostly dead
+	Moved   uint64 // bytes copied out of packs that were emptied
 	Freed   uint64 // bytes of the packs removed, less what was copied
 	Removed uint64 // packs
 }
@@ -28,12 +28,12 @@ type GCReport struct {
 //	mark    all chunks of the records at the head and at every revision that is kept, of the files in memory, of what is not committed yet, of peers that
 //	        have written them for a push to come; and, from the
 //	        start of the collection on, each chunk that is stored or found to be there already
-//	copy    what lives in a pack that is mostly dead goes to another pack
+//	copy    what lives in packs that are mostly dead goes to others
 //	commit  one revision moves the index of what was copied and removes that of what is dead
-//	remove  the pack's file
+//	remove  the packs' files
 //
-// A crash leaves a pack too many before the commit, which the next collection finds dead, and a file too many after it,
-// which is removed when the store is opened.
+// A crash leaves what was copied before the commit, which the next collection finds dead, and files too many after it,
+// which are removed when the store is opened. Writers that are faster than all that are slowed down (gc_pace.go).
 type collector struct {
 	store *Store
 	ctx   context.Context
@@ -45,16 +45,20 @@ type collector struct {
 
 	headThen atomic.Uint64 // the head when the last one did
 
+	pacer pacer
+
 	// passed is how many dead bytes the last collection has left in packs that would be worth emptying for want of space.
 	passed atomic.Uint64
 
-	urgent sync.Mutex // taken before mu by those who wait for space
-	mu     sync.Mutex // held by the one collection that runs
+	urgent sync.Mutex      // taken before mu by those who wait for space
+	mu     sync.Mutex      // held by the one collection that runs
+	hurt   map[uint32]bool // packs that could not be emptied because they are damaged; guarded by mu
 	busy   atomic.Bool
 }
 
 func newCollector(s *Store) *collector {
-	c := &collector{store: s, kick: make(chan struct{}, 1)}
+	c := &collector{store: s, kick: make(chan struct{}, 1), hurt: make(map[uint32]bool)}
+	c.pacer.kept.Store(s.packBytes())
 	c.ctx, c.end = context.WithCancel(context.Background())
 	c.wg.Add(1)
 	go c.run()
@@ -66,7 +70,7 @@ func (c *collector) run() {
 	for {
 		select {
 		case <-c.kick:
-			if _, err := c.collect(c.ctx, c.usual); err != nil && c.ctx.Err() == nil {
+			if _, err := c.collect(c.ctx, c.unasked()); err != nil && c.ctx.Err() == nil {
 				c.store.log.Warn("collection failed", "err", err)
 			}
 		case <-c.ctx.Done():
@@ -91,7 +95,7 @@ func (c *collector) due() bool {
 	if c.store.replicas.any.Load() {
 		return c.store.overCache() > 0
 	}
-	return c.store.space.garbage.Load() >= gcGarbage || c.historyPassed()
+	return c.store.space.garbage.Load() >= c.pacer.step() || c.historyPassed()
 }
 
 func (c *collector) close() {
@@ -101,7 +105,7 @@ func (c *collector) close() {
 
 // GC collects now, and returns when it is done.
 func (s *Store) GC(ctx context.Context) (GCReport, error) {
-	report, err := s.collector.collect(ctx, s.collector.usual)
+	report, err := s.collector.collect(ctx, s.collector.asked())
 	if err != nil {
 		return report, fmt.Errorf("collect: %w", err)
 	}
@@ -127,7 +131,7 @@ func (s *Store) collectNow(ctx context.Context, n int) error {
 		return err
 	}
 	s.space.inHistory.Store(0)
-	_, err := s.collector.collect(ctx, s.space.worthNow)
+	_, err := s.collector.collect(ctx, aim{worth: s.space.worthNow})
 	return err
 }
 
@@ -137,12 +141,21 @@ func (c *collector) await() {
 	defer c.mu.Unlock()
 }
 
-// worthUnasked reports whether a pack is to be emptied by a collection that nobody waits for.
-func worthUnasked(p *weighed) bool { return p.deadShare() >= gcDeadShare }
+// aim says which packs a collection empties, and how many bytes it may copy for one revision.
+type aim struct {
+	worth  func(*weighed) bool
+	atOnce uint64
+}
 
-// usual is worthUnasked, but for a cache: there it is worth it while it is too large.
-func (c *collector) usual(p *weighed) bool {
-	return worthUnasked(p) && (!c.store.replicas.any.Load() || c.store.overCache() > 0)
+// unasked is for a collection that nobody waits for, and asked for one that somebody has asked for.
+func (c *collector) unasked() aim { return aim{c.fuller(gcDeadShare), gcAtOnce} }
+func (c *collector) asked() aim   { return aim{c.fuller(gcAskedShare), gcAtOnce} }
+
+// fuller reports whether a pack is worth it of which so much is dead, in percent. In a cache none is unless that is too large.
+func (c *collector) fuller(share uint64) func(*weighed) bool {
+	return func(p *weighed) bool {
+		return p.deadShare() >= share && (!c.store.replicas.any.Load() || c.store.overCache() > 0)
+	}
 }
 
 // worthNow reports whether a pack is to be emptied because space is needed. The fewer bytes of a pack are dead, the more
@@ -156,7 +169,7 @@ func (sp *space) worthNow(p *weighed) bool {
 }
 
 // collect runs one collection, which empties the packs that are worth it.
-func (c *collector) collect(ctx context.Context, worth func(*weighed) bool) (report GCReport, err error) {
+func (c *collector) collect(ctx context.Context, aim aim) (report GCReport, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy.Store(true)
@@ -169,7 +182,11 @@ func (c *collector) collect(ctx context.Context, worth func(*weighed) bool) (rep
 	}); err != nil {
 		return report, err
 	}
-	s.space.garbage.Store(0)
+	c.pacer.collecting.Store(s.space.garbage.Swap(0))
+	defer func() {
+		c.pacer.collecting.Store(0)
+		c.look()
+	}()
 	if err := s.purgeRemoved(ctx); err != nil {
 		return report, err
 	}
@@ -183,47 +200,48 @@ func (c *collector) collect(ctx context.Context, worth func(*weighed) bool) (rep
 	if err != nil {
 		return report, err
 	}
-	err = c.emptyAll(ctx, m, packs, worth, &report)
+	err = c.emptyAll(ctx, m, packs, aim, &report)
 	s.flattener.hint() // it may be time for old layers
 	return report, err
 }
 
 // emptyAll empties the packs that are worth it and whose copy fits, and remembers what it has passed over.
-func (c *collector) emptyAll(ctx context.Context, m *marked, packs []*weighed, worth func(*weighed) bool, report *GCReport) error {
-	var passed uint64
+func (c *collector) emptyAll(ctx context.Context, m *marked, packs []*weighed, aim aim, report *GCReport) error {
+	var passed, kept uint64
+	next := emptying{store: c.store, hurt: c.hurt, atOnce: aim.atOnce, report: report}
 	for i, p := range packs {
 		report.Live += p.liveChunks
 		report.Dead += p.deadChunks
+		kept += p.liveBytes()
 		if ctx.Err() != nil {
 			return vfs.ErrInterrupted
 		}
-		if !worth(p) {
+		if !aim.worth(p) {
 			if p.deadShare() >= gcLeastShare {
 				passed += p.deadBytes
 			}
 			continue
 		}
-		if ok, err := c.store.space.fitsCopy(p.total - p.deadBytes); err != nil {
-			return err
-		} else if !ok {
+		if c.hurt[p.id] {
 			continue
 		}
 		if p.live == nil && p.dead == nil {
-			if err := c.store.list(m, packs[i:], worth); err != nil {
+			if err := next.empty(ctx); err != nil { // before there is more to keep in memory
+				return err
+			}
+			if err := c.store.list(m, packs[i:], aim.worth); err != nil {
 				return err
 			}
 		}
-		moved, err := c.store.empty(ctx, p)
-		if err != nil {
+		if ok, err := next.room(ctx, p); err != nil {
 			return err
+		} else if ok {
+			next.add(p)
 		}
-		p.live, p.dead = nil, nil
-		report.Moved += moved
-		report.Freed += p.total - moved
-		report.Removed++
 	}
 	c.passed.Store(passed)
-	return nil
+	c.pacer.kept.Store(int64(kept))
+	return next.empty(ctx)
 }
 
 // purgeRemoved removes the records of workspaces that have been removed, where a crash or an error has left some.
@@ -294,59 +312,6 @@ func (sp *space) fitsCopy(n uint64) (bool, error) {
 	return free >= int64(n)+int64(sp.reserve)/2, err
 }
 
-// empty moves what lives in a pack to another one, and removes it. It returns how many bytes it has moved.
-func (s *Store) empty(ctx context.Context, p *weighed) (moved uint64, err error) {
-	places := make(map[chunk.ID]pack.Loc, len(p.live))
-	move := func(e indexed) error {
-		codec, plainLen, stored, err := s.packs.Read(nil, e.loc, e.id)
-		if err != nil {
-			return mapError(err)
-		}
-		loc, err := s.packs.Append(e.id, codec, plainLen, stored)
-		if err != nil {
-			return mapError(err)
-		}
-		places[e.id] = loc
-		moved += uint64(loc.Len)
-		return nil
-	}
-	for _, e := range p.live {
-		if err := move(e); err != nil {
-			return moved, err
-		}
-	}
-	err = s.edit(ctx, func(v *revision) error {
-		// From here on a chunk that is dead counts as absent; one that somebody has found since the start is not dead.
-		for _, e := range s.chunks.condemn(p.dead) {
-			if err := move(e); err != nil {
-				s.chunks.reprieve()
-				return err
-			}
-		}
-		v.replace(p, places)
-		return nil
-	})
-	s.chunks.reprieve()
-	if err != nil {
-		return moved, err
-	}
-	return moved, mapError(s.packs.Remove(p.id))
-}
-
-// replace puts the index of an emptied pack right.
-func (v *revision) replace(p *weighed, places map[chunk.ID]pack.Loc) {
-	for _, list := range [][]indexed{p.live, p.dead} {
-		for _, e := range list {
-			if loc, ok := places[e.id]; ok {
-				v.moved[e.id] = loc
-			} else {
-				v.removed = append(v.removed, e.id)
-			}
-		}
-	}
-	v.emptied = append(v.emptied, p.id)
-}
-
 // startMarking makes everything that is stored or found from now on count as live, and returns the packs that take no
 // more appends and hold nothing but what is committed. It waits for flushes and commits under way: they may have found
 // chunks that no base in memory shows yet.
@@ -378,7 +343,9 @@ func (c *chunks) stopMarking() {
 func (c *chunks) condemn(dead []indexed) (alive []indexed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.condemned = make(map[chunk.ID]struct{}, len(dead))
+	if c.condemned == nil {
+		c.condemned = make(map[chunk.ID]struct{}, len(dead))
+	}
 	for _, e := range dead {
 		if c.marked.has(e.id) {
 			alive = append(alive, e)

@@ -141,5 +141,5 @@ func (s *Store) markAndWeigh(ctx context.Context, old []pack.Info) (*marked, []*
 func (c *collector) historyPassed() bool {
 	then := vfs.Rev(c.headThen.Load())
 	kept := c.store.historyStart()
-	return c.store.space.inHistory.Load() >= gcGarbage && kept > then
+	return c.store.space.inHistory.Load() >= gcHistory && kept > then
 }

@@ -17,6 +17,8 @@ type weighed struct {
 	live, dead []indexed // its chunks, from when it is about to be emptied; see list
 }
 
+func (p *weighed) liveBytes() uint64 { return p.total - p.deadBytes }
+
 // deadShare is how much of the pack is dead, in percent.
 func (p *weighed) deadShare() uint64 {
 	if p.total == 0 {
@@ -57,7 +59,7 @@ func (s *Store) weigh(m *marked, old []pack.Info) (packs []*weighed, past uint64
 		}
 	})
 	slices.SortFunc(packs, func(a, b *weighed) int {
-		return cmp.Or(cmp.Compare(a.total-a.deadBytes, b.total-b.deadBytes), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.liveBytes(), b.liveBytes()), cmp.Compare(a.id, b.id))
 	})
 	return packs, past, err
 }

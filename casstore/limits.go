@@ -149,11 +149,28 @@ const (
 	pushPatience = 10 * time.Second
 	pushPoll     = 5 * time.Millisecond
 
-	// gcGarbage is how many bytes must have been deleted or replaced before the collector runs unasked.
-	gcGarbage = 256 << 20
+	// gcStepShare is the part of what is in packs, as a divisor, that must have been deleted or replaced before the collector runs
+	// unasked, between gcStepLeast and gcStepMost bytes.
+	gcStepShare = 4
+	gcStepLeast = 32 << 20
+	gcStepMost  = 256 << 20
 
-	// gcDeadShare is the share of a pack that must be dead before it is rewritten, in percent.
-	gcDeadShare = 50
+	// gcBehind is how many times as many must have been, with those that are being collected, before the size of the packs
+	// counts, and gcBrake how long a writer waits at most for each megabyte then: it gets to 30 MB/s.
+	gcBehind = 2
+	gcBrake  = 30 * time.Millisecond
+
+	// gcHistory is how many bytes of history must have been found for it to be worth a collection when they have passed.
+	gcHistory = 256 << 20
+
+	// gcDeadShare is the share of a pack that must be dead before it is rewritten, in percent, and gcAskedShare that share when
+	// somebody has asked for it: what is left takes a quarter more than it needs.
+	gcDeadShare  = 50
+	gcAskedShare = 20
+
+	// gcAtOnce is how many bytes the collector copies for one revision, for which it waits until all that others have written is
+	// durable: half a second's work.
+	gcAtOnce = 128 << 20
 
 	// gcUrgentShare is that share when space is needed, and gcLeastShare when even a little of it is.
 	gcUrgentShare = 10

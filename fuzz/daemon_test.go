@@ -28,7 +28,7 @@ import (
 
 const workspaceName = "torture"
 
-// memoryLimit is where a daemon's heap is kept, in bytes, as the program's own daemon keeps it.
+// memoryLimit is where a daemon's heap and the slabs of large writes are kept, in bytes, as the program's own daemon keeps them.
 const memoryLimit = 350 << 20
 
 // verboseEnv makes daemons pass on all that they log.
@@ -53,6 +53,7 @@ func runDaemon(store, dir string) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	debug.SetMemoryLimit(memoryLimit)
+	casstore.OnSlabs(func(bytes int) { debug.SetMemoryLimit(memoryLimit - int64(bytes)) })
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	s, w, err := openStore(store, log)

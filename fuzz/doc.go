@@ -29,6 +29,7 @@
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
 //	CARREL_ENTRIES      entries of TestLargeDirectory (100000)
 //	CARREL_INSERT_MIB   size of the file of TestInsertedByte, in MiB (64)
+//	CARREL_CHURN_MIB    what TestChurn writes, in MiB (640; 20480 are what it is for, and take minutes)
 //	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)
 //	CARREL_RACE         when set, with -race, daemons and workers have the race detector too: ten times slower
 //	CARREL_VERBOSE      when set, daemons pass on all that they log
