@@ -24,7 +24,8 @@ type Stats struct {
 	UniqueBytes  uint64 // the same, each chunk once
 	StoredBytes  uint64 // what these chunks take, compressed where that helps
 	PastBytes    uint64 // chunks that only history, snapshots, forks and merges need
-	Reclaimable  uint64 // of packs, that nothing needs: a collection frees it as packs become mostly dead
+	Reclaimable  uint64 // of packs, that nothing needs: a collection frees it. Zero while something is damaged: it frees nothing then
+	Damaged      uint64 // records of files, of the past too, that lead to what is damaged: chunks behind that are not counted
 	SampledOf    uint64 // the four before are of one chunk of so many, and about right; 1 when they are exact
 	Chunks       uint64 // in the index
 	ChunkBytes   uint64 // their frames in packs
@@ -38,7 +39,7 @@ type Stats struct {
 }
 
 // Stats counts. It reads every inode's record, what manifests refer to, and the whole index, as they were last committed. A
-// fork counts for what is different in it. Memory is bounded: of more than a million chunks it looks at a sample.
+// fork counts for what is different in it. What is damaged is counted as far as it can be. Memory is bounded: of more than a million chunks it looks at a sample.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	r := s.reader()
 	defer r.Close()
@@ -108,14 +109,23 @@ func (s *Store) count(ctx context.Context, r *reader, st *Stats) error {
 	st.UniqueBytes = u.unique() << u.bits
 	needed := (u.stored[inUse] + u.stored[inPast]) << u.bits
 	st.StoredBytes, st.PastBytes = u.stored[inUse]<<u.bits, u.stored[inPast]<<u.bits
-	st.Reclaimable = st.PackBytes - min(st.PackBytes, needed+pack.HeaderSize*st.Packs)
+	if st.Damaged == 0 {
+		st.Reclaimable = st.PackBytes - min(st.PackBytes, needed+pack.HeaderSize*st.Packs)
+	}
 	return nil
 }
 
 // countRecords marks what is referred to, and counts what is in the workspaces that are there.
 func (s *Store) countRecords(ctx context.Context, u *usage, there map[workspaceID]bool, st *Stats) error {
 	mark := func(class usageClass) func(chunk.Entry) { return func(e chunk.Entry) { u.mark(e, class) } }
-	if err := s.markMemory(ctx, mark(inUse)); err != nil {
+	sound := func(err error) error {
+		if errors.Is(err, vfs.ErrCorrupt) {
+			st.Damaged++
+			return nil
+		}
+		return err
+	}
+	if err := sound(s.markMemory(ctx, mark(inUse))); err != nil {
 		return err
 	}
 	kept := s.keptRevisions()
@@ -127,17 +137,17 @@ func (s *Store) countRecords(ctx context.Context, u *usage, there map[workspaceI
 		}
 		rec, err := vfs.DecodeInode(v.value)
 		if err != nil {
-			return err
+			return sound(err)
 		}
 		if !v.newest() || !there[v.ws] {
-			return s.markBody(ctx, rec.Body, mark(inPast))
+			return sound(s.markBody(ctx, rec.Body, mark(inPast)))
 		}
 		st.Inodes++
 		st.LogicalBytes += rec.Size
-		return s.markBody(ctx, rec.Body, func(e chunk.Entry) {
+		return sound(s.markBody(ctx, rec.Body, func(e chunk.Entry) {
 			u.data += e.Len
 			u.mark(e, inUse)
-		})
+		}))
 	})
 }
 

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/pack"
@@ -67,6 +70,41 @@ func TestStats(t *testing.T) {
 	st = stats()
 	about("data", st.DataBytes, 0)
 	about("reclaimable", st.Reclaimable, 0)
+}
+
+// TestStatsOfDamaged counts what there is beside a file of whose manifest a node is damaged.
+func TestStatsOfDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w := openWorkspace(t, s, "ws")
+	hurt := storedFile(t, w, "hurt", random.bytes(16<<20))
+	storedFile(t, w, "sound", []byte(bulk(2)))
+	r := s.reader()
+	defer r.Close()
+	rec, err := r.inode(w.id, hurt)
+	if err != nil || rec.Body.Kind != vfs.BodyTree {
+		t.Fatal(rec.Body.Kind, err)
+	}
+	root, err := decodeRoot(rec.Body.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loc, err := s.chunks.locate(root.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipBit(t, filepath.Join(dir, packDir, fmt.Sprintf("%08d.pack", loc.Pack)), int64(loc.Off+loc.Len/2))
+	st, err := s.Stats(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Damaged != 1 || st.Inodes != 3 || st.DataBytes < 600_000 || st.Reclaimable != 0 {
+		t.Errorf("%+v", st)
+	}
 }
 
 // TestUsageSamples marks many more chunks than are remembered.

@@ -36,6 +36,7 @@ type storeJSON struct {
 	StoredBytes  uint64 `json:"stored_bytes"`
 	PastBytes    uint64 `json:"past_bytes"`
 	Reclaimable  uint64 `json:"reclaimable_bytes"`
+	Damaged      uint64 `json:"damaged"`
 	SampledOf    uint64 `json:"sampled_of"` // one chunk of so many was looked at; 1 when the four before are exact
 	Chunks       uint64 `json:"chunks"`
 	ChunkBytes   uint64 `json:"chunk_bytes"`
@@ -114,6 +115,9 @@ func (p *program) printStats(dir string, j statsJSON, served []control.Served) e
 			humanize.IBytes(j.Reserve))},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", row.name, row.value)
+	}
+	if j.Damaged > 0 {
+		fmt.Fprintf(w, "damaged\t%d files, of the past too; carrel check says which\n", j.Damaged)
 	}
 	for _, s := range served {
 		fmt.Fprintf(w, "served to\t%d sessions; %d requests by %d in all\n", len(s.Peers), s.Traffic.RoundTrips(), s.Traffic.Sessions)
