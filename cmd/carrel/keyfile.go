@@ -114,8 +114,17 @@ func (p *program) makeKey() (made bool, err error) {
 	var key [casstore.KeyLen]byte
 	_, _ = rand.Read(key[:]) // it never fails
 	_, err = fmt.Fprintln(f, hex.EncodeToString(key[:]))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(filepath.Dir(p.keyFile))); err != nil {
 		return false, fmt.Errorf("make a key: %w", errors.Join(err, os.Remove(p.keyFile)))
 	}
 	return true, nil
+}
+
+// syncDir has the names in a directory be durable: a store must not outlive its key.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
