@@ -87,7 +87,7 @@ func (p *program) app() *cli.App {
 			p.lsCommand(), p.catCommand(), p.putCommand(), p.getCommand(), p.rmCommand(), p.findCommand(), p.grepCommand(),
 			p.watchCommand(),
 			p.importCommand(), p.exportCommand(),
-			p.execCommand(), p.mcpCommand(), p.psCommand(), p.attachCommand(), p.logsCommand(), p.killCommand(),
+			p.execCommand(), p.mcpCommand(), p.psCommand(), p.attachCommand(), p.logsCommand(), p.killCommand(), p.imagesCommand(),
 			p.serveCommand(), p.tokenCommand(), p.syncCommand(),
 			p.checkCommand(), p.gcCommand(), p.statsCommand(), p.doctorCommand(), p.completionCommand(),
 			p.benchCommand(),

@@ -20,7 +20,7 @@ type fileCall func(w http.ResponseWriter, r *http.Request, fs treepath.FS, path 
 func (p plain) file(right Right, call fileCall) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := p.onFile(w, r, right, call); err != nil {
-			httpError(w, err)
+			HTTPError(w, err)
 		}
 	})
 }

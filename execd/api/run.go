@@ -32,7 +32,7 @@ type answer struct {
 func (p plain) run(w http.ResponseWriter, r *http.Request) {
 	a, err := p.runSpec(r)
 	if err != nil {
-		httpError(w, err)
+		HTTPError(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -132,7 +132,7 @@ func readable(s string) (text string, raw []byte) {
 // carrel.v1.Event, which is the data, in JSON, and their ids are the numbers from which a browser goes on by itself.
 func (p plain) events(w http.ResponseWriter, r *http.Request) {
 	if err := p.streamEvents(w, r); err != nil {
-		httpError(w, err)
+		HTTPError(w, err)
 	}
 }
 

@@ -89,8 +89,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	_ = connect.NewErrorWriter().Write(w, r, wireError(err)) // who has gone needs none
 }
 
-// httpError answers a plain request with err.
-func httpError(w http.ResponseWriter, err error) {
+// HTTPError answers a plain request with err.
+func HTTPError(w http.ResponseWriter, err error) {
 	s := statusOf(err)
 	if s.name != "" {
 		w.Header().Set(errorHeader, s.name)

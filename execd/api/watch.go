@@ -76,7 +76,7 @@ func (p plain) watchEvents(w http.ResponseWriter, r *http.Request) {
 		return sendEvent(w, m.GetRevision(), "changes", m)
 	})
 	if !begun {
-		httpError(w, err)
+		HTTPError(w, err)
 	}
 }
 

@@ -106,3 +106,11 @@ func (s *slots) shut(name string) bool {
 	x.busy, x.there = make(chan struct{}), false
 	return true
 }
+
+// used reports whether somebody uses an image, or changes it.
+func (s *slots) used(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.byID[name]
+	return x != nil && (x.uses > 0 || x.busy != nil)
+}

@@ -59,6 +59,7 @@ func Run(ctx context.Context, o Config) error {
 		book.Register(handle, access)
 	}
 	register(server.Handle, nil)
+	x.RegisterImages(server.Handle)
 	server.Offer(serving.New(serving.Config{
 		Store: s, Dir: o.Store, Agent: o.Agent, Log: o.Log, API: register, Machines: book, Keep: t.keep,
 	}))
