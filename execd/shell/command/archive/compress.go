@@ -142,7 +142,7 @@ func (c codec) body(ctx context.Context, call *tool.Call) error {
 			if tool.Ends(ctx, err) {
 				return err
 			}
-			if errors.Is(err, gzip.ErrHeader) && s.says == &gzipPhrases {
+			if (errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF)) && s.says == &gzipPhrases {
 				fmt.Fprintln(call.Stderr)
 			}
 			call.Fault("%s: %s", s.about(name, err), s.reason(err))

@@ -63,8 +63,8 @@ func format(ctx context.Context, c *tool.Call) error {
 
 func yes(ctx context.Context, c *tool.Call) error {
 	line := "y\n"
-	if len(c.Args) > 1 {
-		line = strings.Join(c.Args[1:], " ") + "\n"
+	if words := afterDashes(c.Args[1:]); len(words) > 0 {
+		line = strings.Join(words, " ") + "\n"
 	}
 	block := []byte(strings.Repeat(line, max(8192/len(line), 1)))
 	for {
@@ -77,12 +77,21 @@ func yes(ctx context.Context, c *tool.Call) error {
 	}
 }
 
+// afterDashes are the operands of who has no options.
+func afterDashes(args []string) []string {
+	if len(args) > 0 && args[0] == "--" {
+		return args[1:]
+	}
+	return args
+}
+
 func sleep(ctx context.Context, c *tool.Call) error {
-	if len(c.Args) < 2 {
+	args := afterDashes(c.Args[1:])
+	if len(args) == 0 {
 		return c.Usage(1, "missing operand")
 	}
 	var total time.Duration
-	for _, arg := range c.Args[1:] {
+	for _, arg := range args {
 		d, ok := duration(arg)
 		if !ok {
 			return c.Usage(1, "invalid time interval '%s'", arg)

@@ -152,20 +152,17 @@ func timeout(ctx context.Context, c *tool.Call) error {
 
 // which says where a command would be found: all of ours are in /usr/bin.
 func which(lookup func(string) bool) tool.Body {
-	options := getopt.New("as")
+	options := getopt.New("a")
 	return func(ctx context.Context, c *tool.Call) error {
-		found, names, err := c.Options(options, 2)
+		_, names, err := c.Options(options, 2)
 		if err != nil {
 			return err
 		}
-		silent := slices.ContainsFunc(found, func(o getopt.Option) bool { return o.Name == "s" })
 		for _, name := range names {
-			path := findCommand(ctx, c, name, lookup)
-			switch {
-			case path == "":
-				c.Status = 1
-			case !silent:
+			if path := findCommand(ctx, c, name, lookup); path != "" {
 				_, _ = c.Out.WriteString(path + "\n")
+			} else {
+				c.Status = 1
 			}
 		}
 		if len(names) == 0 {

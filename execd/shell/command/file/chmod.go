@@ -169,6 +169,17 @@ var chownOptions = getopt.New("cfhHLPRv", "changes=c", "quiet=f", "silent=f", "n
 
 const unchanged = ^uint32(0)
 
+// owner is what chown and chgrp give files, or ask of them: ids, and what they were called; unchanged and "" for what is not said.
+type owner struct {
+	uid, gid    uint32
+	user, group string
+}
+
+// is reports whether a file has the owner.
+func (o owner) is(a vfs.Attr) bool {
+	return (o.uid == unchanged || o.uid == a.UID) && (o.gid == unchanged || o.gid == a.GID)
+}
+
 // chown is chgrp too.
 func chown(ctx context.Context, c *tool.Call) error {
 	options, operands, err := c.Options(chownOptions, 1)
@@ -176,38 +187,44 @@ func chown(ctx context.Context, c *tool.Call) error {
 		return err
 	}
 	k := &changer{Call: c, follow: true}
-	reference := ""
+	from, reference := owner{uid: unchanged, gid: unchanged}, ""
 	for _, o := range options {
-		k.set(o)
-		if o.Name == "reference" {
+		switch k.set(o); o.Name {
+		case "reference":
 			reference = o.Value
+		case "from":
+			if from, err = ownerOf(ctx, c, o.Value); err != nil {
+				return err
+			}
 		}
 	}
-	uid, gid := unchanged, unchanged
+	var to owner
 	switch {
 	case reference != "":
 		a, err := c.FS.Stat(ctx, reference)
 		if err != nil {
 			return c.Die(1, "failed to get attributes of '%s': %s", reference, command.Reason(err))
 		}
-		uid, gid = a.UID, a.GID
+		to = owner{uid: a.UID, gid: a.GID}
+		to.user, _ = c.Accounts(ctx).User(a.UID)
+		to.group, _ = c.Accounts(ctx).Group(a.GID)
 	case len(operands) == 0:
 		return c.Usage(1, "missing operand")
 	case len(operands) == 1:
 		return c.Usage(1, "missing operand after '%s'", operands[0])
 	default:
-		if uid, gid, err = owners(ctx, c, operands[0]); err != nil {
+		if to, err = ownerOf(ctx, c, operands[0]); err != nil {
 			return err
 		}
 		operands = operands[1:]
 	}
-	k.change = func(ctx context.Context, name string, a vfs.Attr) error { return k.chown(ctx, name, a, uid, gid) }
+	k.change = func(ctx context.Context, name string, a vfs.Attr) error { return k.chown(ctx, name, a, from, to) }
 	return k.each(ctx, operands)
 }
 
-// owners reads USER, USER:GROUP, :GROUP, and GROUP alone for chgrp.
-func owners(ctx context.Context, c *tool.Call, text string) (uid, gid uint32, err error) {
-	uid, gid = unchanged, unchanged
+// ownerOf reads USER, USER:GROUP, :GROUP, and GROUP alone for chgrp.
+func ownerOf(ctx context.Context, c *tool.Call, text string) (owner, error) {
+	o := owner{uid: unchanged, gid: unchanged}
 	user, group, colon := strings.Cut(text, ":")
 	if c.Name == "chgrp" {
 		user, group = "", text
@@ -216,29 +233,70 @@ func owners(ctx context.Context, c *tool.Call, text string) (uid, gid uint32, er
 	if user != "" {
 		id, ok := accounts.UserID(user)
 		if !ok {
-			return 0, 0, c.Die(1, "invalid user: '%s'", text)
+			return o, c.Die(1, "invalid user: '%s'", text)
 		}
-		uid = id
+		o.uid, o.user = id, user
 	}
 	if group != "" {
 		id, ok := accounts.GroupID(group)
 		if !ok {
-			return 0, 0, c.Die(1, "invalid group: '%s'", text)
+			return o, c.Die(1, "invalid group: '%s'", text)
 		}
-		gid = id
+		o.gid, o.group = id, group
 	} else if colon && user != "" {
-		gid = uid
+		o.gid, o.group = o.uid, user
 	}
-	return uid, gid, nil
+	return o, nil
 }
 
-func (k *changer) chown(ctx context.Context, name string, a vfs.Attr, uid, gid uint32) error {
-	if err := k.FS.Chown(ctx, name, uid, gid, k.follow && !k.recursive); err != nil {
+func (k *changer) chown(ctx context.Context, name string, a vfs.Attr, from, to owner) error {
+	if !from.is(a) {
+		k.sayOwner(ctx, name, a, a, to)
+		return nil
+	}
+	if err := k.FS.Chown(ctx, name, to.uid, to.gid, k.follow && !k.recursive); err != nil {
 		if k.quiet {
 			k.Status = 1
 			return nil
 		}
 		return k.FaultAt(ctx, "changing ownership of '"+name+"'", err)
 	}
+	after := a
+	if to.uid != unchanged {
+		after.UID = to.uid
+	}
+	if to.gid != unchanged {
+		after.GID = to.gid
+	}
+	k.sayOwner(ctx, name, a, after, to)
 	return nil
+}
+
+// sayOwner says what has become of a file's owner, if that is to be said.
+func (k *changer) sayOwner(ctx context.Context, name string, before, after vfs.Attr, to owner) {
+	changed := before.UID != after.UID || before.GID != after.GID
+	if !k.verbose && (!k.changes || !changed) {
+		return
+	}
+	user, _ := k.Accounts(ctx).User(before.UID)
+	group, _ := k.Accounts(ctx).Group(before.GID)
+	what, was := "ownership", user
+	switch {
+	case to.user == "":
+		what, was = "group", group
+	case to.gid != unchanged:
+		was = user + ":" + group
+	}
+	is := to.user
+	switch {
+	case is == "":
+		is = to.group
+	case to.gid != unchanged:
+		is += ":" + to.group
+	}
+	if changed {
+		fmt.Fprintf(k.Out, "changed %s of '%s' from %s to %s\n", what, name, was, is)
+	} else {
+		fmt.Fprintf(k.Out, "%s of '%s' retained as %s\n", what, name, was)
+	}
 }

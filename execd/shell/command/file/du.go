@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
@@ -187,93 +186,4 @@ func (u *usage) print(n uint64, name string) {
 		text = tool.Human(n, u.human)
 	}
 	fmt.Fprintf(u.Out, "%s\t%s%s", text, name, u.end)
-}
-
-var dfOptions = getopt.New("ahHiklmPt:Tx:B:", "all=a", "human-readable=h", "si=H", "inodes=i", "portability=P", "print-type=T",
-	"block-size:=B", "type:=t", "exclude-type:=x", "total", "output::")
-
-// df has one filesystem to tell of: the workspace's.
-func df(ctx context.Context, c *tool.Call) error {
-	options, names, err := c.Options(dfOptions, 1)
-	if err != nil {
-		return err
-	}
-	unit, human, inodes, kind, posix := uint64(1024), float64(0), false, false, false
-	for _, o := range options {
-		switch o.Name {
-		case "h":
-			human = 1024
-		case "H":
-			human = 1000
-		case "i":
-			inodes = true
-		case "m":
-			unit = 1 << 20
-		case "P":
-			posix = true
-		case "T":
-			kind = true
-		case "B":
-			n, err := tool.Size(o.Value)
-			if err != nil || n < 1 {
-				return c.Die(1, "invalid --block-size argument '%s'", o.Value)
-			}
-			unit = uint64(n)
-		}
-	}
-	for _, name := range names {
-		if _, err := c.FS.Stat(ctx, name); err != nil {
-			if err = c.FaultAt(ctx, name, err); err != nil {
-				return err
-			}
-		}
-	}
-	if c.Status != 0 && len(names) == 1 {
-		return nil
-	}
-	st, err := c.FS.Tree.StatFS(ctx)
-	if err != nil {
-		return err
-	}
-	total, free, available := st.Blocks*uint64(st.BlockSize), st.Free*uint64(st.BlockSize), st.Available*uint64(st.BlockSize)
-	used := total - free
-	titles := []string{"1K-blocks", "Used", "Available", "Use%"}
-	if inodes {
-		total, used, available = st.Files, st.Files-st.FilesFree, st.FilesFree
-		unit, titles = 1, []string{"Inodes", "IUsed", "IFree", "IUse%"}
-	}
-	text := func(n uint64) string {
-		if human > 0 {
-			return tool.Human(n, human)
-		}
-		return strconv.FormatUint((n+unit-1)/unit, 10)
-	}
-	switch {
-	case human > 0 && !inodes:
-		titles = []string{"Size", "Used", "Avail", "Use%"}
-	case posix && !inodes:
-		titles[0], titles[3] = "1024-blocks", "Capacity"
-	}
-	percent := "-"
-	if used+available > 0 {
-		percent = strconv.FormatUint((used*100+used+available-1)/(used+available), 10) + "%"
-	}
-	return dfTable(c, titles, []string{text(total), text(used), text(available), percent}, kind)
-}
-
-func dfTable(c *tool.Call, titles, values []string, kind bool) error {
-	head, line := "Filesystem    ", "carrel        "
-	if kind {
-		head, line = head+" Type", line+" fuse"
-	}
-	for i, title := range titles {
-		width := max(len(title), len(values[i]), 5)
-		if i == 3 {
-			width = max(len(title), len(values[i]))
-		}
-		head += fmt.Sprintf(" %*s", width, title)
-		line += fmt.Sprintf(" %*s", width, values[i])
-	}
-	_, err := c.Out.WriteString(head + " Mounted on\n" + strings.TrimRight(line, " ") + " /\n")
-	return err
 }

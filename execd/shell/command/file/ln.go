@@ -253,7 +253,7 @@ func realpath(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	how, quiet, strip, end, base := byte('f'), false, false, "\n", ""
+	how, quiet, strip, end, base, within := byte('f'), false, false, "\n", "", ""
 	for _, o := range options {
 		switch o.Name {
 		case "e", "m":
@@ -266,10 +266,20 @@ func realpath(ctx context.Context, c *tool.Call) error {
 			end = "\x00"
 		case "relative-to":
 			base = resolve(ctx, c, o.Value)
+		case "relative-base":
+			within = resolve(ctx, c, o.Value)
 		}
 	}
 	if len(names) == 0 {
 		return c.Usage(1, "missing operand")
+	}
+	if within != "" {
+		switch {
+		case base == "":
+			base = within
+		case !isWithin(base, within):
+			base = "" // nothing is relative to it
+		}
 	}
 	for _, name := range names {
 		text := path.Clean(c.FS.Abs(name))
@@ -283,10 +293,15 @@ func realpath(ctx context.Context, c *tool.Call) error {
 			}
 			continue
 		}
-		if base != "" {
+		if base != "" && (within == "" || isWithin(text, within)) {
 			text = relative(base, text)
 		}
 		_, _ = c.Out.WriteString(text + end)
 	}
 	return nil
+}
+
+// isWithin reports whether a path is another, or below it.
+func isWithin(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
