@@ -16,7 +16,7 @@ func (m *merger) tellApart() error {
 		if k.Kind != vfs.KeyInode || k.Ino == vfs.RootIno {
 			continue
 		}
-		two, err := areTwo(v.Mine, v.Theirs)
+		two, err := m.areTwo(v.Mine, v.Theirs)
 		if err != nil {
 			return err
 		}
@@ -103,14 +103,16 @@ func (m *merger) placeBeside(files []vfs.Ino, to map[vfs.Ino]vfs.Ino) error {
 	return nil
 }
 
-// areTwo reports whether two records under a number are of two inodes: the type of one stays, and when it was made.
-func areTwo(a, b []byte) (bool, error) {
+// areTwo reports whether two records under a number are of two inodes: the type of one stays, and, unless the problem has joined
+// two to one, when it was made.
+func (m *merger) areTwo(a, b []byte) (bool, error) {
 	x, err := InodeOf(a)
 	if err != nil || x == nil || b == nil {
 		return false, err
 	}
 	y, err := InodeOf(b)
-	return err == nil && (x.Type != y.Type || x.Btime != y.Btime), err
+	again := m.p.Renumber || m.p.Stranger
+	return err == nil && (x.Type != y.Type || again && x.Btime != y.Btime), err
 }
 
 // renumber gives new numbers to inodes that the authority does not have and would not let in under theirs.
