@@ -197,5 +197,9 @@ func (sh *shell) syntaxError(err error) {
 func parseDocument(text string) (*syntax.Word, error) {
 	p := parsers.Get().(*syntax.Parser)
 	defer parsers.Put(p)
-	return p.Document(strings.NewReader(text))
+	w, err := p.Document(strings.NewReader(text))
+	if w == nil {
+		w = &syntax.Word{} // of nothing
+	}
+	return w, err
 }
