@@ -1,6 +1,7 @@
 package casstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,9 +86,18 @@ func valueThreshold(table int64) int64 { return min(2*vfs.MaxRecord, table/8) }
 // badgerLog passes on what Badger logs that matters.
 type badgerLog struct{ log *slog.Logger }
 
-func (l badgerLog) Errorf(f string, a ...any)   { l.log.Error("badger: " + sprint(f, a)) }
-func (l badgerLog) Warningf(f string, a ...any) { l.log.Warn("badger: " + sprint(f, a)) }
-func (l badgerLog) Infof(f string, a ...any)    { l.log.Debug("badger: " + sprint(f, a)) }
-func (l badgerLog) Debugf(string, ...any)       {}
+func (l badgerLog) Errorf(f string, a ...any) { l.log.Error("badger: " + sprint(f, a)) }
+func (l badgerLog) Infof(f string, a ...any)  { l.log.Debug("badger: " + sprint(f, a)) }
+func (l badgerLog) Debugf(string, ...any)     {}
+
+// Warningf passes warnings on, but for those about the sizes of caches: these come every minute after much work, and who uses
+// a store cannot choose the sizes.
+func (l badgerLog) Warningf(f string, a ...any) {
+	level := slog.LevelWarn
+	if strings.HasPrefix(f, "%s might be too small") || strings.HasPrefix(f, "Cache life expectancy") {
+		level = slog.LevelDebug
+	}
+	l.log.Log(context.Background(), level, "badger: "+sprint(f, a))
+}
 
 func sprint(f string, a []any) string { return strings.TrimSpace(fmt.Sprintf(f, a...)) }

@@ -133,7 +133,7 @@ func (sh *shell) braceItems(w atomWord, i int, count *int) (items []atomWord, en
 				continue
 			}
 			if raw == nil {
-				items, ok = sh.braceSequence(w[i+1:j], count)
+				items, ok = sh.braceSequence(w[i+1:j])
 				return items, j, ok
 			}
 			for _, r := range append(raw, w[from:j]) {
@@ -145,8 +145,9 @@ func (sh *shell) braceItems(w atomWord, i int, count *int) (items []atomWord, en
 	return nil, 0, false
 }
 
-// braceSequence is {x..y} and {x..y..step}, of numbers or of single letters.
-func (sh *shell) braceSequence(w atomWord, count *int) ([]atomWord, bool) {
+// braceSequence is {x..y} and {x..y..step}, of numbers or of single letters. What it makes is counted where words are made
+// of it.
+func (sh *shell) braceSequence(w atomWord) ([]atomWord, bool) {
 	var b strings.Builder
 	for _, a := range w {
 		if a.part != nil {
@@ -184,10 +185,7 @@ func (sh *shell) braceSequence(w atomWord, count *int) ([]atomWord, bool) {
 	}
 	var out []atomWord
 	for n := x; ; {
-		if *count++; *count > maxBraceWords {
-			sh.fatalf("brace expansion: too many words")
-		}
-		if *count&255 == 0 {
+		if len(out)&255 == 0 {
 			sh.step()
 		}
 		out = append(out, atomWord{{text: format(n)}})

@@ -126,6 +126,16 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A million words are within the bounds, as they are counted once.
+func TestManyWords(t *testing.T) {
+	var out, errs bytes.Buffer
+	cfg := Config{Tree: vfstest.NewTree(), Stdout: &out, Stderr: &errs}
+	_, err := Run(t.Context(), cfg, "set -- {1..1000000}; echo $# ${@: -1}; set -- {1..1000}{1..1000}; echo $#")
+	if err != nil || out.String() != "1000000 1000000\n1000000\n" {
+		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
+	}
+}
+
 // A cancelled context ends a script at once, wherever it is.
 func TestCancel(t *testing.T) {
 	for _, script := range []string{

@@ -19,7 +19,7 @@ import (
 )
 
 // prompt holds cancelling to what is promised, 50 ms, rather than to what no load can break. It is for a machine that does
-// nothing else: go test -run TestPrompt -prompt.
+// nothing else, and takes six minutes: go test -run TestPrompt -prompt.
 var prompt = flag.Bool("prompt", false, "hold the median of cancelling a script to 50 ms")
 
 const (
