@@ -12,11 +12,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"github.com/carrelfs/carrel/casstore/control"
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/execs"
+	"github.com/carrelfs/carrel/execd/api"
 	"github.com/carrelfs/carrel/execd/image"
 )
 
@@ -74,7 +76,7 @@ func (m *images) call(ctx context.Context, method, path string) ([]byte, error) 
 	defer r.Body.Close() // it is read
 	b, err := io.ReadAll(r.Body)
 	if err == nil && r.StatusCode >= http.StatusBadRequest {
-		err = errors.New(strings.TrimSpace(string(b)))
+		err = api.PlainError(r.Header, string(b))
 	}
 	return b, err
 }
@@ -180,13 +182,16 @@ func (p *program) imagesPrune(c *cli.Context) error {
 			if k.InUse {
 				continue
 			}
-			if err := m.remove(ctx, k.Name); err != nil {
+			switch err := m.remove(ctx, k.Name); {
+			case errors.Is(err, vfs.ErrBusy), errors.Is(err, vfs.ErrNotExist):
+				continue // it has come into use since, or somebody else has removed it
+			case err != nil:
 				return err
 			}
 			n++
 			freed += k.Bytes
 		}
-		_, err = fmt.Fprintf(p.stdout, "removed %d images of %s\n", n, humanize.IBytes(uint64(freed)))
+		_, err = fmt.Fprintf(p.stdout, "removed %s of %s\n", english.Plural(n, "image", ""), humanize.IBytes(uint64(freed)))
 		return err
 	})
 }

@@ -160,6 +160,11 @@ func TestStatuses(t *testing.T) {
 		if back := Error(wireError(fmt.Errorf("x: %w", s))); !errors.Is(back, s) {
 			t.Errorf("%v comes back as %v", s, back)
 		}
+		w := httptest.NewRecorder()
+		HTTPError(w, fmt.Errorf("x: %w", s))
+		if back := PlainError(w.Header(), w.Body.String()); !errors.Is(back, s) || back.Error() != "x: "+s.Error() {
+			t.Errorf("%v comes back by plain HTTP as %v", s, back)
+		}
 	}
 	if got := statusOf(errors.New("x")).http; got != http.StatusInternalServerError {
 		t.Errorf("an unknown error is %d", got)

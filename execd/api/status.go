@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"connectrpc.com/connect"
@@ -98,7 +99,21 @@ func HTTPError(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), s.http)
 }
 
-// remoteError is an error that another process gave.
+// PlainError is the error that HTTPError has answered with, from the headers and the text of the answer.
+func PlainError(h http.Header, text string) error {
+	e := &remoteError{strings.TrimSpace(text), nil}
+	if name := h.Get(errorHeader); name != "" {
+		for _, s := range statuses {
+			if s.name == name {
+				e.sentinel = s.err
+				break
+			}
+		}
+	}
+	return e
+}
+
+// remoteError is an error that another process gave. Its sentinel is nil when it is none of ours.
 type remoteError struct {
 	text     string
 	sentinel error

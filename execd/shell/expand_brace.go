@@ -133,7 +133,7 @@ func (sh *shell) braceItems(w atomWord, i int, count *int) (items []atomWord, en
 				continue
 			}
 			if raw == nil {
-				items, ok = sh.braceSequence(w[i+1:j])
+				items, ok = sh.braceSequence(w[i+1 : j])
 				return items, j, ok
 			}
 			for _, r := range append(raw, w[from:j]) {
