@@ -27,7 +27,7 @@ func hexdump(ctx context.Context, c *tool.Call) error {
 	for _, o := range options {
 		switch o.Name {
 		case "n", "s":
-			n, err := odNumber(o.Value)
+			n, err := tool.Count(o.Value, 0, tool.Sizes)
 			if err != nil {
 				return c.Die(1, "failed to parse length: '%s'", o.Value)
 			}

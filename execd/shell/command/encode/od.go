@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
@@ -25,7 +26,7 @@ type odType struct {
 	chars bool // with the printable characters at the end of the line
 }
 
-// width is how many columns one item takes, a space before it included.
+// width is how many columns one item takes, a space before it included; 0 for a size that there is not.
 func (t odType) width() int {
 	switch t.kind {
 	case 'a', 'c':
@@ -33,7 +34,7 @@ func (t odType) width() int {
 	case 'o':
 		return map[int]int{1: 4, 2: 7, 4: 12, 8: 23}[t.size]
 	case 'x':
-		return 2*t.size + 1
+		return map[int]int{1: 3, 2: 5, 4: 9, 8: 17}[t.size]
 	case 'd':
 		return map[int]int{1: 5, 2: 7, 4: 12, 8: 21}[t.size]
 	case 'u':
@@ -49,7 +50,7 @@ type octal struct {
 	radix       byte
 	skip, limit int64
 	all         bool
-	line        int
+	line        int64
 	order       binary.ByteOrder
 }
 
@@ -74,6 +75,9 @@ func od(ctx context.Context, c *tool.Call) error {
 	if o.types == nil {
 		o.types = []odType{{'o', 2, false}}
 	}
+	if err := o.setWidth(); err != nil {
+		return err
+	}
 	return o.dump(c.Concat(ctx, names))
 }
 
@@ -85,43 +89,46 @@ func (o *octal) set(option getopt.Option) error {
 	var err error
 	switch option.Name {
 	case "A":
-		if option.Value == "" || strings.IndexByte("doxn", option.Value[0]) < 0 {
-			return o.Die(1, "invalid output address radix '%s'; it must be one character from [doxn]", option.Value)
+		letter := append([]byte(option.Value), 0)[0]
+		if strings.IndexByte("doxn", letter) < 0 {
+			return o.Die(1, "invalid output address radix '%c'; it must be one character from [doxn]", letter)
 		}
-		o.radix = option.Value[0]
+		o.radix = letter
 	case "j":
-		if o.skip, err = odNumber(option.Value); err != nil {
-			return o.Die(1, "invalid -j argument '%s'", option.Value)
+		if o.skip, err = tool.Count(option.Value, 0, tool.Sizes); err != nil {
+			return o.Refuse(option, err)
 		}
 	case "N":
-		if o.limit, err = odNumber(option.Value); err != nil {
-			return o.Die(1, "invalid -N argument '%s'", option.Value)
+		if o.limit, err = tool.Count(option.Value, 0, tool.Sizes); err != nil {
+			return o.Refuse(option, err)
 		}
 	case "v":
 		o.all = true
 	case "w":
 		if o.line = 32; option.Given {
-			n, err := odNumber(option.Value)
-			if err != nil || n < 1 || n > 1<<12 {
-				return o.Die(1, "invalid -w argument '%s'", option.Value)
+			if o.line, err = tool.Count(option.Value, 10, ""); err != nil {
+				return o.Refuse(option, err)
 			}
-			o.line = int(n)
 		}
 	case "endian":
-		if option.Value == "big" {
+		switch {
+		case option.Value != "" && strings.HasPrefix("big", option.Value):
 			o.order = binary.BigEndian
+		case option.Value != "" && strings.HasPrefix("little", option.Value):
+			o.order = binary.LittleEndian
+		default:
+			kind := "invalid"
+			if option.Value == "" {
+				kind = "ambiguous"
+			}
+			o.Say("%s argument '%s' for '--endian'", kind, option.Value)
+			fmt.Fprintf(o.Stderr, "Valid arguments are:\n  - 'little'\n  - 'big'\nTry '%s --help' for more information.\n", o.Args[0])
+			return tool.Exit(1)
 		}
 	case "t":
 		return o.setTypes(option.Value)
 	}
 	return nil
-}
-
-func odNumber(text string) (int64, error) {
-	if n, err := strconv.ParseInt(text, 0, 64); err == nil && n >= 0 {
-		return n, nil
-	}
-	return tool.Size(text)
 }
 
 // setTypes reads -t: letters with sizes, and z for the characters.
@@ -134,22 +141,13 @@ func (o *octal) setTypes(text string) error {
 		case 'a', 'c':
 			t.size = 1
 		case 'd', 'u', 'o', 'x', 'f':
-			if t.kind == 'f' {
-				t.size = 8
+			left, err := o.size(&t, text, whole)
+			if err != nil {
+				return err
 			}
-			digits := strings.TrimLeft(text, "0123456789")
-			if n, err := strconv.Atoi(text[:len(text)-len(digits)]); err == nil {
-				t.size, text = n, digits
-			} else if text != "" {
-				if n := map[byte]int{'C': 1, 'S': 2, 'I': 4, 'L': 8, 'F': 4, 'D': 8}[text[0]]; n > 0 {
-					t.size, text = n, text[1:]
-				}
-			}
+			text = left
 		default:
 			return o.Die(1, "invalid character '%c' in type string '%s'", t.kind, whole)
-		}
-		if t.width() == 0 {
-			return o.Die(1, "invalid type string '%s';\nthis system doesn't provide a %d-byte integral type", whole, t.size)
 		}
 		if strings.HasPrefix(text, "z") {
 			t.chars, text = true, text[1:]
@@ -158,6 +156,50 @@ func (o *octal) setTypes(text string) error {
 	}
 	return nil
 }
+
+// size reads how many bytes a number has, in digits or as a letter for a type of C, and returns what follows.
+func (o *octal) size(t *odType, text, whole string) (left string, err error) {
+	letters, what := map[byte]int{'C': 1, 'S': 2, 'I': 4, 'L': 8}, "integral"
+	if t.kind == 'f' {
+		letters, what = map[byte]int{'F': 4, 'D': 8}, "floating point"
+		t.size = 8
+	}
+	left = strings.TrimLeft(text, "0123456789")
+	digits := text[:len(text)-len(left)]
+	switch {
+	case digits != "":
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return "", o.Die(1, "invalid type string '%s'", whole)
+		}
+		t.size = n
+	case text != "" && letters[text[0]] > 0:
+		t.size, left = letters[text[0]], text[1:]
+	}
+	if t.width() == 0 {
+		return "", o.Die(1, "invalid type string '%s';\nthis system doesn't provide a %d-byte %s type", whole, t.size, what)
+	}
+	return left, nil
+}
+
+// setWidth makes lines a whole number of the largest items, whose sizes are powers of two, and counts the memory for one.
+func (o *octal) setWidth() error {
+	unit := int64(1)
+	for _, t := range o.types {
+		unit = max(unit, int64(t.size))
+	}
+	if o.line == 0 || o.line%unit != 0 {
+		o.Say("warning: invalid width %d; using %d instead", o.line, unit)
+		o.line = unit
+	}
+	if o.line > 1<<40 {
+		return command.ErrMemory
+	}
+	return o.Take(odLine * o.line)
+}
+
+// odLine is how many bytes of memory a byte of the input costs at most: it is held twice, and shown.
+const odLine = 8
 
 func (o *octal) dump(in io.Reader) error {
 	if _, err := io.CopyN(io.Discard, in, o.skip); err != nil {
@@ -234,7 +276,7 @@ func (o *octal) row(at int64, b []byte) error {
 			fmt.Fprintf(&line, "%*s", width, o.item(t, item))
 		}
 		if t.chars {
-			line.WriteString(strings.Repeat(" ", width*(o.line/t.size-items)))
+			line.WriteString(strings.Repeat(" ", width*(int(o.line)/t.size-items)))
 			line.WriteString("  >" + printable(b) + "<")
 		}
 		if _, err := o.Out.WriteString(line.String() + "\n"); err != nil {

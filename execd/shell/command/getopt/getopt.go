@@ -11,7 +11,16 @@ import (
 type Option struct {
 	Name  string
 	Value string
-	Given bool // whether there was a value
+	Given bool   // whether there was a value
+	Long  string // the long name, when the option was given by one, in full
+}
+
+// Dashed is the option as a message names it: "-w", or "--width" when that was given.
+func (o Option) Dashed() string {
+	if o.Long != "" {
+		return "--" + o.Long
+	}
+	return "-" + o.Name
 }
 
 // argument says what follows an option.
@@ -124,7 +133,7 @@ func (p *Parser) parseLong(text string, args []string) (o Option, taken int, err
 	if err != nil {
 		return o, 0, err
 	}
-	o = Option{l.as, value, given}
+	o = Option{l.as, value, given, l.name}
 	switch {
 	case l.arg == none && given:
 		return o, 0, fmt.Errorf("option '--%s' doesn't allow an argument", l.name)
@@ -133,7 +142,7 @@ func (p *Parser) parseLong(text string, args []string) (o Option, taken int, err
 	case len(args) == 0:
 		return o, 0, fmt.Errorf("option '--%s' requires an argument", l.name)
 	}
-	return Option{l.as, args[0], true}, 1, nil
+	return Option{l.as, args[0], true, l.name}, 1, nil
 }
 
 // find returns the long option that name is, or is the beginning of. Two that mean the same are not ambiguous.

@@ -159,7 +159,9 @@ func tac(ctx context.Context, c *tool.Call) error {
 	for _, o := range options {
 		switch o.Name {
 		case "s":
-			separator = []byte(o.Value)
+			if separator = []byte(o.Value); o.Value == "" {
+				separator = []byte{0}
+			}
 		case "b":
 			before = true
 		}

@@ -5,10 +5,149 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/carrelfs/carrel/execd/shell/command/getopt"
 )
 
-// ErrNumber says that a text is no number of the kind that was asked for.
-var ErrNumber = errors.New("invalid number")
+// ErrNumber says that a text is no number of the kind that was asked for; ErrSuffix that it is one with something after
+// it; ErrRange that it does not fit.
+var (
+	ErrNumber = errors.New("invalid number")
+	ErrSuffix = errors.New("invalid suffix")
+	ErrRange  = errors.New("number out of range")
+)
+
+// Sizes are the suffixes that most commands of GNU know; the 0 stands for the "B" and "iB" that may follow a unit.
+const Sizes = "bEGKkMmPTYZ0"
+
+// Count reads a whole number that is not negative as xstrtoumax of gnulib does: in base 10, or 0 for what C's notation
+// says, with one of the suffixes, which alone stands for one such unit. What does not fit in 64 bits is ErrRange; what
+// does, but is more than an int64 holds, is math.MaxInt64.
+func Count(text string, base int, suffixes string) (int64, error) {
+	rest := strings.TrimLeft(text, " \t\n\v\f\r")
+	rest = strings.TrimPrefix(rest, "+")
+	digits := digitsOf(rest, base)
+	n, err := strconv.ParseUint(rest[:digits], base, 64)
+	suffix := rest[digits:]
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		n, err = math.MaxUint64, ErrRange
+	case err == nil:
+	case suffix != "" && suffix == text && strings.IndexByte(strings.TrimSuffix(suffixes, "0"), suffix[0]) >= 0:
+		n, err = 1, nil
+	default:
+		return 0, ErrNumber
+	}
+	if suffix == "" {
+		return int64(min(n, math.MaxInt64)), err
+	}
+	unit, left, ok := unitOf(suffix, suffixes)
+	if !ok || left != "" {
+		return 0, ErrSuffix
+	}
+	if unit == 0 || n > math.MaxUint64/unit {
+		return math.MaxInt64, ErrRange
+	}
+	return int64(min(n*unit, math.MaxInt64)), err
+}
+
+// digitsOf returns how much of a text strtoumax(3) reads.
+func digitsOf(text string, base int) int {
+	set := "0123456789"
+	start := 0
+	if base == 0 && len(text) > 1 && text[0] == '0' {
+		set = "01234567"
+		if len(text) > 2 && text[1]|0x20 == 'x' && strings.IndexByte("0123456789abcdefABCDEF", text[2]) >= 0 {
+			set, start = "0123456789abcdefABCDEF", 2
+		}
+	}
+	end := start
+	for end < len(text) && strings.IndexByte(set, text[end]) >= 0 {
+		end++
+	}
+	return end
+}
+
+// unitOf reads a suffix: the unit, which is 0 for one beyond 64 bits, and what follows it.
+func unitOf(suffix, known string) (unit uint64, left string, ok bool) {
+	if strings.IndexByte(strings.TrimSuffix(known, "0"), suffix[0]) < 0 {
+		return 0, "", false
+	}
+	letter, left := suffix[0], suffix[1:]
+	base := uint64(1024)
+	if strings.HasSuffix(known, "0") {
+		if rest, iB := strings.CutPrefix(left, "iB"); iB {
+			left = rest
+		} else if left != "" && (left[0] == 'B' || left[0] == 'D') {
+			base, left = 1000, left[1:]
+		}
+	}
+	switch letter {
+	case 'b':
+		return 512, left, true
+	case 'B':
+		return 1024, left, true
+	case 'c':
+		return 1, left, true
+	case 'w':
+		return 2, left, true
+	}
+	power := strings.IndexByte("KMGTPEZY", letter&^0x20) + 1
+	if power > 6 {
+		return 0, left, true
+	}
+	for unit = 1; power > 0; power-- {
+		unit *= base
+	}
+	return unit, left, true
+}
+
+// Refuse says that the value of an option is no number, for an error of [Count], and returns the Exit for it.
+func (c *Call) Refuse(o getopt.Option, err error) error {
+	switch {
+	case errors.Is(err, ErrSuffix):
+		return c.Die(1, "invalid suffix in %s argument '%s'", o.Dashed(), o.Value)
+	case errors.Is(err, ErrRange):
+		return c.Die(1, "%s argument '%s' too large", o.Dashed(), o.Value)
+	}
+	return c.Die(1, "invalid %s argument '%s'", o.Dashed(), o.Value)
+}
+
+// Bounds are what a number may be.
+type Bounds struct {
+	Low, High int64
+	Signed    bool   // whether a minus is understood, so that what is too low is called out of range
+	Suffixes  string // as of Count
+}
+
+// Number reads a decimal number within bounds, as xdectoumax and xdectoimax of gnulib do. What is wrong with it is said
+// after what, which is "invalid number of lines" or the like, and the Exit for it returned.
+func (c *Call) Number(what, text string, b Bounds) (int64, error) {
+	rest, negative := text, false
+	if b.Signed {
+		rest, negative = strings.CutPrefix(strings.TrimLeft(text, " \t\n\v\f\r"), "-")
+		if negative && strings.HasPrefix(rest, "+") {
+			rest = "x"
+		}
+	}
+	n, err := Count(rest, 10, b.Suffixes)
+	if negative {
+		n = -n
+	}
+	why := ""
+	switch {
+	case errors.Is(err, ErrRange):
+		why = ": Value too large for defined data type"
+	case err != nil:
+	case n >= b.Low && n <= b.High:
+		return n, nil
+	case n > math.MaxInt32/2, n < math.MinInt32/2:
+		why = ": Value too large for defined data type"
+	default:
+		why = ": Numerical result out of range"
+	}
+	return 0, c.Die(1, "%s: '%s'%s", what, text, why)
+}
 
 // Size reads a number with one of the suffixes of GNU's tools: b (512), k or K, M, G, T, P, E (powers of 1024), with "iB"
 // too, and kB, MB and so on (powers of 1000). It saturates.
