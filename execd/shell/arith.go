@@ -15,6 +15,15 @@ func (sh *shell) arith(text string) int64 {
 	return n
 }
 
+// arithOf is arith for a command, which an error names.
+func (sh *shell) arithOf(command, text string) int64 {
+	n, err := sh.tryArith(text)
+	if err != nil {
+		sh.fatalf("%s: %v", command, err)
+	}
+	return n
+}
+
 // tryArith is arith with an error, in the shell's words.
 func (sh *shell) tryArith(text string) (n int64, err error) {
 	if n, ok := plainNumber(text); ok {

@@ -251,7 +251,7 @@ func (sh *shell) arithCommand(cmd *syntax.ArithmCmd) {
 	if sh.on(optXtrace) {
 		sh.trace("(( " + sh.arithText(cmd.X) + " ))")
 	}
-	sh.quietly(func() { sh.status = boolStatus(sh.arithExpr(cmd.X) != 0) })
+	sh.quietly(func() { sh.status = boolStatus(sh.arithOf("((", sh.arithText(cmd.X)) != 0) })
 	sh.pipeStatus = []int{sh.status}
 }
 
@@ -272,7 +272,7 @@ func (sh *shell) letClause(cmd *syntax.LetClause) {
 	}
 	sh.quietly(func() {
 		for _, x := range cmd.Exprs {
-			sh.status = boolStatus(sh.arithExpr(x) != 0)
+			sh.status = boolStatus(sh.arithOf("let", sh.arithText(x)) != 0)
 		}
 	})
 	sh.pipeStatus = []int{sh.status}

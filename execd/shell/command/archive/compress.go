@@ -126,6 +126,11 @@ func (c codec) body(ctx context.Context, call *tool.Call) error {
 	}
 	s := &squeezer{Call: call, ctx: ctx, codec: c, suffix: c.suffix, keep: c.format == zstdFormat}
 	for _, o := range options {
+		if o.Name == "0" && s.format == gzipFormat {
+			call.Say("invalid option -- '0'")
+			fmt.Fprintln(call.Stderr, "Try `gzip --help' for more information.")
+			return tool.Exit(1)
+		}
 		s.set(o)
 	}
 	if len(names) == 0 {

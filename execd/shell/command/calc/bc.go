@@ -217,6 +217,10 @@ func (m *bcMachine) complain(line int, err error) {
 		fmt.Fprintf(m.Stderr, "(standard_in) %d: %s\n", line, err)
 	case errors.Is(err, errDivide):
 		fmt.Fprintf(m.Stderr, "Runtime error (func=(main), adr=3): Divide by zero\n")
+	case errors.Is(err, errModulo):
+		fmt.Fprintf(m.Stderr, "Runtime error (func=(main), adr=3): Modulo by zero\n")
+	case errors.Is(err, errRoot):
+		fmt.Fprintf(m.Stderr, "Runtime error (func=(main), adr=4): Square root of a negative number\n")
 	default:
 		fmt.Fprintf(m.Stderr, "Runtime error (func=(main), adr=3): %s\n", err)
 	}

@@ -307,6 +307,10 @@ func (d *stackMachine) simple(c byte) error {
 		return d.binary(c)
 	case 'v':
 		if v, ok := d.pop(); ok {
+			if v.isText {
+				d.complain("square root of nonnumeric attempted")
+				return nil
+			}
 			n, err := sqrt(v.n, d.scale)
 			return d.result(n, err)
 		}
@@ -354,12 +358,7 @@ func (d *stackMachine) simple(c byte) error {
 			d.stack = append(d.stack, cell{text: v.text[:min(1, len(v.text))], isText: true})
 		}
 	case '|':
-		m, ok1 := d.pop()
-		e, ok2 := d.pop()
-		b, ok3 := d.pop()
-		if ok1 && ok2 && ok3 && m.n.sign() > 0 && e.n.sign() >= 0 {
-			return d.push(number{new(big.Int).Exp(b.n.to(0), e.n.to(0), m.n.to(0)), 0})
-		}
+		return d.modularPower()
 	default:
 		d.complain("'%c' (0%o) unimplemented", c, c)
 	}
@@ -456,7 +455,9 @@ func (d *stackMachine) binary(c byte) error {
 		if divErr == nil {
 			_ = d.push(q)
 		}
-		n, err = mod(a.n, b.n, d.scale)
+		if n, err = mod(a.n, b.n, d.scale); divErr != nil {
+			err = divErr
+		}
 	}
 	if err != nil {
 		d.stack = append(d.stack, a, b)
@@ -464,10 +465,36 @@ func (d *stackMachine) binary(c byte) error {
 	return d.result(n, err)
 }
 
+// modularPower is "|": an operation that fails leaves its operands.
+func (d *stackMachine) modularPower() error {
+	if len(d.stack) < 3 {
+		d.complain("stack empty")
+		return nil
+	}
+	operands := d.stack[len(d.stack)-3:]
+	b, e, m := operands[0], operands[1], operands[2]
+	switch {
+	case b.isText || e.isText || m.isText:
+		d.complain("non-numeric value")
+		return nil
+	case m.n.to(0).Sign() == 0:
+		d.complain("remainder by zero")
+		return nil
+	case e.n.sign() < 0:
+		d.complain("exponent is negative") // dc's own result is not a power
+		return nil
+	}
+	d.stack = d.stack[:len(d.stack)-3]
+	return d.push(number{new(big.Int).Exp(b.n.to(0), e.n.to(0), new(big.Int).Abs(m.n.to(0))), 0})
+}
+
 func (d *stackMachine) result(n number, err error) error {
 	switch {
-	case errors.Is(err, errDivide):
-		d.complain("divide by zero")
+	case errors.Is(err, errModulo):
+		d.complain("remainder by zero")
+		return nil
+	case errors.Is(err, errRoot):
+		d.complain("square root of negative number")
 		return nil
 	case err != nil:
 		d.complain("%s", err)

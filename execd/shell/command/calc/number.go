@@ -14,6 +14,8 @@ const (
 
 var (
 	errDivide = errors.New("divide by zero")
+	errModulo = errors.New("modulo by zero")
+	errRoot   = errors.New("square root of a negative number")
 	errBig    = errors.New("number is too large")
 )
 
@@ -89,7 +91,7 @@ func div(x, y number, scale int) (number, error) {
 func mod(x, y number, scale int) (number, error) {
 	q, err := div(x, y, scale)
 	if err != nil {
-		return zero, err
+		return zero, errModulo
 	}
 	s := max(scale+y.scale, x.scale)
 	product := number{new(big.Int).Mul(q.n, y.n), q.scale + y.scale}
@@ -134,7 +136,7 @@ func tinyPower(x number, negative bool, scale int) (number, error) {
 
 func sqrt(x number, scale int) (number, error) {
 	if x.sign() < 0 {
-		return zero, errors.New("square root of a negative number")
+		return zero, errRoot
 	}
 	s := max(scale, x.scale)
 	return number{new(big.Int).Sqrt(x.to(2 * s)), s}, nil

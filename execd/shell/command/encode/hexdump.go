@@ -29,7 +29,7 @@ func hexdump(ctx context.Context, c *tool.Call) error {
 		case "n", "s":
 			n, err := tool.Count(o.Value, 0, tool.Sizes)
 			if err != nil {
-				return c.Die(1, "failed to parse length: '%s'", o.Value)
+				return c.Die(1, "failed to parse length: '%s': Invalid argument", o.Value)
 			}
 			if o.Name == "n" {
 				limit = n

@@ -2,11 +2,13 @@ package encode
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,7 @@ type dumper struct {
 	*tool.Call
 	plain, bits, include, upper, little bool
 	columns, group                      int
+	given                               bool // the columns were, and 0 of them is a line without end
 	limit, seek, offset                 int64
 }
 
@@ -31,7 +34,7 @@ func xxd(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	d := &dumper{Call: c, limit: -1, columns: -1, group: -1}
+	d := &dumper{Call: c, limit: -1, group: -1}
 	revert := false
 	for _, o := range options {
 		switch o.Name {
@@ -48,22 +51,12 @@ func xxd(ctx context.Context, c *tool.Call) error {
 		case "u":
 			d.upper = true
 		case "c", "g", "l", "o", "s":
-			n, err := strconv.ParseInt(o.Value, 0, 64)
-			if err != nil {
-				return c.Die(1, "invalid number of -%s", o.Name)
-			}
-			switch o.Name {
-			case "c":
-				d.columns = int(min(max(n, 0), 256))
-			case "g":
-				d.group = int(n)
-			case "l":
-				d.limit = n
-			case "o":
-				d.offset = n
-			case "s":
-				d.seek = n
-			}
+			d.number(o.Name, leading(o.Value))
+		}
+	}
+	if !revert {
+		if err := d.check(); err != nil {
+			return err
 		}
 	}
 	name := append(operands, "-")[0]
@@ -88,26 +81,60 @@ func xxd(ctx context.Context, c *tool.Call) error {
 	return errors.Join(err, c.Out.Flush())
 }
 
-func (d *dumper) dump(name string, in io.Reader) error {
-	r := io.Reader(bufio.NewReaderSize(in, 64<<10))
-	if d.seek > 0 {
-		if _, err := io.CopyN(io.Discard, r, d.seek); err != nil && !errors.Is(err, io.EOF) {
-			return err
+func (d *dumper) number(option string, n int64) {
+	switch option {
+	case "c":
+		d.given = true
+		d.columns = int(max(min(n, math.MaxInt32), math.MinInt32))
+	case "g":
+		d.group = int(max(min(n, math.MaxInt32), -1))
+	case "l":
+		d.limit = n
+	case "o":
+		d.offset = n
+	case "s":
+		d.seek = n
+	}
+}
+
+// leading is the number that a text begins with, in C's notation, and 0 without one: xxd looks no further.
+func leading(text string) int64 {
+	text = strings.TrimLeft(text, " \t\n\v\f\r")
+	sign := int64(1)
+	if rest, negative := strings.CutPrefix(text, "-"); negative {
+		text, sign = rest, -1
+	} else {
+		text = strings.TrimPrefix(text, "+")
+	}
+	for end := len(text); end > 0; end-- {
+		if n, err := tool.Count(text[:end], 0, ""); err == nil {
+			return sign * n
 		}
 	}
-	if d.limit >= 0 {
-		r = io.LimitReader(r, d.limit)
+	return 0
+}
+
+// maxColumns bounds a line that shows text, as xxd does.
+const maxColumns = 256
+
+// check gives what was not asked for its value, and refuses what has no meaning.
+func (d *dumper) check() error {
+	if d.columns < 0 || d.columns > maxColumns && !d.plain && !d.include {
+		return d.Die(1, "invalid number of columns (max. %d).", maxColumns)
 	}
-	switch {
-	case d.include:
-		return d.cArray(name, r)
-	case d.columns > 0:
-	case d.plain:
-		d.columns = 30
-	case d.bits:
-		d.columns = 6
-	default:
-		d.columns = 16
+	if d.columns == 0 {
+		switch {
+		case d.include:
+			d.columns = 12
+		case d.plain && d.given:
+			d.columns = math.MaxInt
+		case d.plain:
+			d.columns = 30
+		case d.bits:
+			d.columns = 6
+		default:
+			d.columns = 16
+		}
 	}
 	if d.group < 0 {
 		d.group = 2
@@ -117,6 +144,29 @@ func (d *dumper) dump(name string, in io.Reader) error {
 		if d.little {
 			d.group = 4
 		}
+	}
+	if d.group == 0 || d.group > d.columns {
+		d.group = d.columns
+	}
+	if d.little && d.group&(d.group-1) != 0 {
+		return d.Die(1, "number of octets per group must be a power of 2 with -e.")
+	}
+	return nil
+}
+
+func (d *dumper) dump(name string, in io.Reader) error {
+	r, err := d.position(in)
+	if err != nil {
+		return err
+	}
+	if d.limit >= 0 {
+		r = io.LimitReader(r, d.limit)
+	}
+	switch {
+	case d.include:
+		return d.cArray(name, r)
+	case d.plain:
+		return d.hex(r)
 	}
 	buf := make([]byte, d.columns)
 	for at := d.seek + d.offset; ; at += int64(d.columns) {
@@ -135,17 +185,61 @@ func (d *dumper) dump(name string, in io.Reader) error {
 	}
 }
 
-func (d *dumper) row(at int64, b []byte) error {
-	if d.plain {
-		text := hex.EncodeToString(b)
-		if d.upper {
-			text = strings.ToUpper(text)
+// position goes to where the dump starts; a negative seek counts from the end.
+func (d *dumper) position(in io.Reader) (io.Reader, error) {
+	switch {
+	case d.seek > 0:
+		r := bufio.NewReaderSize(in, 64<<10)
+		if _, err := io.CopyN(io.Discard, r, d.seek); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
 		}
-		_, err := d.Out.WriteString(text + "\n")
-		return err
+		return r, nil
+	case d.seek == 0:
+		return bufio.NewReaderSize(in, 64<<10), nil
 	}
+	data, err := d.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	if d.seek += int64(len(data)); d.seek < 0 {
+		return nil, d.Die(4, "Sorry, cannot seek.")
+	}
+	return bytes.NewReader(data[d.seek:]), nil
+}
+
+// hex writes nothing but digits, in lines that may be longer than memory holds.
+func (d *dumper) hex(r io.Reader) error {
+	digits := "0123456789abcdef"
+	if d.upper {
+		digits = "0123456789ABCDEF"
+	}
+	in, column := bufio.NewReader(r), 0
+	for {
+		b, err := in.ReadByte()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		_ = d.Out.WriteByte(digits[b>>4])
+		if err := d.Out.WriteByte(digits[b&15]); err != nil {
+			return err
+		}
+		if column++; column == d.columns {
+			column = 0
+			_ = d.Out.WriteByte('\n')
+		}
+	}
+	if column > 0 {
+		return d.Out.WriteByte('\n')
+	}
+	return nil
+}
+
+func (d *dumper) row(at int64, b []byte) error {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%08x: ", at)
+	fmt.Fprintf(&line, "%08x: ", uint64(at))
 	width := 2
 	if d.bits {
 		width = 8
@@ -165,11 +259,11 @@ func (d *dumper) row(at int64, b []byte) error {
 		default:
 			fmt.Fprintf(&line, "%02x", b[j])
 		}
-		if d.group > 0 && (i+1)%d.group == 0 {
+		if (i+1)%d.group == 0 {
 			line.WriteByte(' ')
 		}
 	}
-	if d.group == 0 || d.columns%d.group != 0 {
+	if d.columns%d.group != 0 {
 		line.WriteByte(' ')
 	}
 	line.WriteByte(' ')
@@ -191,9 +285,6 @@ func printable(b []byte) string {
 
 // cArray writes a definition in C.
 func (d *dumper) cArray(name string, r io.Reader) error {
-	if d.columns <= 0 {
-		d.columns = 12
-	}
 	id := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {
 			return r

@@ -38,8 +38,9 @@ type spaceRow struct {
 // spaceTable is what a run of df shows.
 type spaceTable struct {
 	vfs.StatFS
-	unit  uint64  // bytes
-	human float64 // 0: in units
+	unit   uint64  // bytes
+	human  float64 // 0: in units
+	suffix string  // of a number of units
 }
 
 func (t *spaceTable) bytes(blocks uint64) string {
@@ -47,7 +48,7 @@ func (t *spaceTable) bytes(blocks uint64) string {
 	if t.human > 0 {
 		return tool.Human(n, t.human)
 	}
-	return strconv.FormatUint((n+t.unit-1)/t.unit, 10)
+	return tool.BlockSize{Unit: t.unit, Suffix: t.suffix}.Format(n)
 }
 
 func (t *spaceTable) count(n uint64) string {
@@ -143,11 +144,11 @@ func df(ctx context.Context, c *tool.Call) error {
 				}
 			}
 		case "B":
-			n, err := tool.Size(o.Value)
-			if err != nil || n < 1 {
-				return c.Die(1, "invalid --block-size argument '%s'", o.Value)
+			size, err := c.BlockSize(o)
+			if err != nil {
+				return err
 			}
-			t.unit, t.human = uint64(n), 0
+			t.unit, t.human, t.suffix = size.Unit, size.Human, size.Suffix
 		}
 	}
 	shown := output

@@ -11,7 +11,7 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var duOptions = getopt.New("0abcd:DhHklLmPsSt:x", "null=0", "all=a", "apparent-size", "bytes=b", "total=c", "max-depth:=d",
+var duOptions = getopt.New("0aB:bcd:DhHklLmPsSt:x", "null=0", "all=a", "apparent-size", "bytes=b", "total=c", "max-depth:=d",
 	"human-readable=h", "count-links=l", "summarize=s", "separate-dirs=S", "one-file-system=x", "exclude:", "si", "inodes",
 	"block-size:=B", "dereference=L")
 
@@ -20,8 +20,7 @@ type usage struct {
 	*tool.Call
 	all, apparent, total, links, separate, inodes bool
 	depth                                         int // how deep to print
-	unit                                          uint64
-	human                                         float64
+	size                                          tool.BlockSize
 	exclude                                       []string
 	end                                           string
 	seen                                          map[vfs.Ino]bool
@@ -32,7 +31,7 @@ func du(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	u := &usage{Call: c, depth: 1 << 30, unit: 1024, end: "\n", seen: map[vfs.Ino]bool{}}
+	u := &usage{Call: c, depth: 1 << 30, size: tool.BlockSize{Unit: 1024}, end: "\n", seen: map[vfs.Ino]bool{}}
 	for _, o := range options {
 		if err := u.set(o); err != nil {
 			return err
@@ -74,23 +73,23 @@ func (u *usage) set(o getopt.Option) error {
 	case "apparent-size":
 		u.apparent = true
 	case "b":
-		u.apparent, u.unit = true, 1
+		u.apparent, u.size = true, tool.BlockSize{Unit: 1}
 	case "c":
 		u.total = true
 	case "d":
-		n, err := strconv.Atoi(o.Value)
-		if err != nil || n < 0 {
+		n, err := tool.Count(o.Value, 0, "")
+		if err != nil {
 			return u.Usage(1, "invalid maximum depth '%s'", o.Value)
 		}
-		u.depth = n
+		u.depth = int(min(n, 1<<30))
 	case "h":
-		u.human = 1024
+		u.size = tool.BlockSize{Unit: 1, Human: 1024}
 	case "si":
-		u.human = 1000
+		u.size = tool.BlockSize{Unit: 1, Human: 1000}
 	case "k":
-		u.unit = 1024
+		u.size = tool.BlockSize{Unit: 1024}
 	case "m":
-		u.unit = 1 << 20
+		u.size = tool.BlockSize{Unit: 1 << 20}
 	case "l":
 		u.links = true
 	case "s":
@@ -102,11 +101,9 @@ func (u *usage) set(o getopt.Option) error {
 	case "exclude":
 		u.exclude = append(u.exclude, o.Value)
 	case "B":
-		n, err := tool.Size(o.Value)
-		if err != nil || n < 1 {
-			return u.Die(1, "invalid --block-size argument '%s'", o.Value)
-		}
-		u.unit = uint64(n)
+		size, err := u.BlockSize(o)
+		u.size = size
+		return err
 	}
 	return nil
 }
@@ -178,12 +175,9 @@ func (u *usage) excluded(path, name string) bool {
 }
 
 func (u *usage) print(n uint64, name string) {
-	text := strconv.FormatUint((n+u.unit-1)/u.unit, 10)
-	switch {
-	case u.inodes:
+	text := u.size.Format(n)
+	if u.inodes {
 		text = strconv.FormatUint(n, 10)
-	case u.human > 0:
-		text = tool.Human(n, u.human)
 	}
 	fmt.Fprintf(u.Out, "%s\t%s%s", text, name, u.end)
 }

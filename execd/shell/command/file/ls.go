@@ -31,6 +31,7 @@ type lister struct {
 	classify           byte // F, p (slashes), t (no star)
 	human              float64
 	inode, blocks      bool
+	size               tool.BlockSize // of --block-size; its Unit is 0 without
 	owner, group       bool
 	numeric            bool
 	follow             byte
@@ -150,6 +151,14 @@ func (l *lister) set(o getopt.Option) error {
 }
 
 func (l *lister) setLong(o getopt.Option) error {
+	if o.Name == "block-size" {
+		size, err := l.BlockSize(o)
+		l.human, l.size = size.Human, size
+		if err != nil {
+			return tool.Exit(2)
+		}
+		return nil
+	}
 	choose := func(to *byte, names map[string]byte) error {
 		letter, ok := names[o.Value]
 		if !ok {

@@ -41,6 +41,9 @@ func (l *lister) blockText(blocks uint64) string {
 	if l.human > 0 {
 		return tool.Human(blocks*512, l.human)
 	}
+	if l.size.Unit > 0 {
+		return l.size.Format(blocks * 512)
+	}
 	return strconv.FormatUint((blocks+1)/2, 10)
 }
 
@@ -51,6 +54,9 @@ func (l *lister) sizeText(a vfs.Attr) string {
 	}
 	if l.human > 0 {
 		return tool.Human(a.Size, l.human)
+	}
+	if l.size.Unit > 0 {
+		return l.size.Format(a.Size)
 	}
 	return strconv.FormatUint(a.Size, 10)
 }

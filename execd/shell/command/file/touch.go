@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -148,13 +149,17 @@ func truncate(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	create, text, base := true, "", int64(-1)
+	create, given, base := true, false, int64(-1)
+	to := newSize{op: '+'} // what is without -s: the size of the reference
 	for _, o := range options {
 		switch o.Name {
 		case "c":
 			create = false
 		case "s":
-			text = o.Value
+			if to, err = parseSize(c, o.Value); err != nil {
+				return err
+			}
+			given = true
 		case "r":
 			a, err := c.FS.Stat(ctx, o.Value)
 			if err != nil {
@@ -164,20 +169,20 @@ func truncate(ctx context.Context, c *tool.Call) error {
 		}
 	}
 	switch {
-	case text == "" && base < 0:
+	case !given && base < 0:
 		return c.Usage(1, "you must specify either '--size' or '--reference'")
 	case len(names) == 0:
 		return c.Usage(1, "missing file operand")
 	}
 	for _, name := range names {
-		if err := resize(ctx, c, name, text, base, create); err != nil {
+		if err := resize(ctx, c, name, to, base, create); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func resize(ctx context.Context, c *tool.Call, name, text string, base int64, create bool) error {
+func resize(ctx context.Context, c *tool.Call, name string, to newSize, base int64, create bool) error {
 	flag := treepath.Write
 	if create {
 		flag |= treepath.Create
@@ -197,9 +202,10 @@ func resize(ctx context.Context, c *tool.Call, name, text string, base int64, cr
 	if base < 0 {
 		base = int64(a.Size)
 	}
-	size, ok := newSize(text, base)
-	if !ok {
-		return c.Die(1, "Invalid number: '%s'", text)
+	size, fits := to.size(base)
+	if !fits {
+		c.Fault("overflow %s '%s'", map[byte]string{'+': "extending size of file", '%': "rounding up size of file"}[to.op], name)
+		return nil
 	}
 	if err := f.Truncate(uint64(size)); err != nil {
 		return c.FaultAt(ctx, "failed to truncate '"+name+"' at "+strconv.FormatInt(size, 10)+" bytes", err)
@@ -207,24 +213,36 @@ func resize(ctx context.Context, c *tool.Call, name, text string, base int64, cr
 	return nil
 }
 
-// newSize applies +N, -N, <N, >N, /N and %N to a size; N alone is the size.
-func newSize(text string, base int64) (int64, bool) {
-	if text == "" {
-		return base, true
+// newSize is what a file's size becomes: n, or what op makes of n and the size that it has.
+type newSize struct {
+	op byte // + - < > / %, or 0
+	n  int64
+}
+
+// parseSize reads the value of -s.
+func parseSize(c *tool.Call, text string) (to newSize, err error) {
+	rest := strings.TrimLeft(text, " \t\n\v\f\r")
+	if rest != "" && strings.IndexByte("+-<>/%", rest[0]) >= 0 {
+		to.op, rest = rest[0], rest[1:]
 	}
-	op := text[0]
-	if strings.IndexByte("+-<>/%", op) >= 0 {
-		text = text[1:]
-	} else {
-		op = 0
+	if strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, "-") {
+		return to, c.Die(1, "Invalid number: '%s'", text)
 	}
-	n, err := tool.Size(text)
-	if err != nil || (op == '/' || op == '%') && n == 0 {
-		return 0, false
+	if to.n, err = c.Number("Invalid number", rest, tool.Bounds{High: math.MaxInt64, Suffixes: "EgGkKmMPtTYZ0"}); err != nil {
+		return to, err
 	}
-	switch op {
+	if to.n == 0 && (to.op == '/' || to.op == '%') {
+		return to, c.Die(1, "division by zero")
+	}
+	return to, nil
+}
+
+// size applies it to a size; what does not fit in 63 bits is refused.
+func (to newSize) size(base int64) (size int64, fits bool) {
+	n := to.n
+	switch to.op {
 	case '+':
-		return base + n, true
+		return base + n, base <= math.MaxInt64-n
 	case '-':
 		return max(base-n, 0), true
 	case '<':
@@ -234,7 +252,11 @@ func newSize(text string, base int64) (int64, bool) {
 	case '/':
 		return base / n * n, true
 	case '%':
-		return (base + n - 1) / n * n, true
+		if base%n == 0 {
+			return base, true
+		}
+		up := n - base%n
+		return base + up, base <= math.MaxInt64-up
 	}
 	return n, true
 }

@@ -3,8 +3,10 @@ package search
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -77,20 +79,17 @@ func xargs(ctx context.Context, c *tool.Call) error {
 }
 
 func (b *batcher) set(o getopt.Option) error {
-	number := func(to *int) error {
-		n, err := strconv.Atoi(o.Value)
-		if err != nil || n < 1 && o.Name != "P" {
-			return b.Usage(1, "invalid number \"%s\" for -%s option", o.Value, o.Name)
-		}
-		*to = n
-		return nil
-	}
+	number := func(to *int) error { return b.number(to, o) }
 	ignored := 0
 	switch o.Name {
 	case "0":
 		b.delim = 0
 	case "d":
-		b.delim = delimiter(o.Value)
+		delim, err := b.delimiter(o.Value)
+		if err != nil {
+			return err
+		}
+		b.delim = delim
 	case "E", "e":
 		b.eof, b.hasEOF = o.Value, o.Value != ""
 	case "I", "i":
@@ -122,20 +121,54 @@ func (b *batcher) set(o getopt.Option) error {
 	return nil
 }
 
-func delimiter(text string) int {
-	switch text {
-	case "":
-		return 0
-	case `\n`:
-		return '\n'
-	case `\t`:
-		return '\t'
-	case `\0`:
-		return 0
-	case `\\`:
-		return '\\'
+// number reads the value of an option that counts something. What is too small for -s only makes it 1, so that nothing
+// fits.
+func (b *batcher) number(to *int, o getopt.Option) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(o.Value), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return b.Usage(1, "invalid number \"%s\" for -%s option", o.Value, o.Name)
 	}
-	return int(text[0])
+	low := int64(1)
+	if o.Name == "P" {
+		low = 0
+	}
+	if n < low {
+		if o.Name != "s" {
+			return b.Usage(1, "value %s for -%s option should be >= %d", o.Value, o.Name, low)
+		}
+		b.Say("value %s for -%s option should be >= %d", o.Value, o.Name, low)
+		n = low
+	}
+	*to = int(min(n, math.MaxInt32))
+	return nil
+}
+
+// delimiter reads the value of -d: a character or an escape sequence.
+func (b *batcher) delimiter(text string) (int, error) {
+	switch {
+	case len(text) == 1:
+		return int(text[0]), nil
+	case !strings.HasPrefix(text, `\`):
+		return 0, b.Die(1, "Invalid input delimiter specification %s: the delimiter must be either a single character or an escape "+
+			"sequence starting with \\.", text)
+	}
+	if i := strings.IndexByte(`abfnrtv\`, text[1]); i >= 0 && len(text) == 2 {
+		return int("\a\b\f\n\r\t\v\\"[i]), nil
+	}
+	digits, base := text[1:], 8
+	if text[1] == 'x' {
+		digits, base = "0"+text[2:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 8)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && base == 16:
+		return 0, b.Die(1, "Invalid escape sequence %s in input delimiter specification; character values must not exceed %x.", text, 255)
+	case errors.Is(err, strconv.ErrRange):
+		return 0, b.Die(1, "Invalid escape sequence %s in input delimiter specification; character values must not exceed %o.", text, 255)
+	case err != nil:
+		return 0, b.Die(1, "Invalid escape sequence %s in input delimiter specification.", text)
+	}
+	return int(n), nil
 }
 
 func (b *batcher) read(in io.Reader) error {
@@ -235,6 +268,9 @@ func (b *batcher) line(words []string) error {
 			if err := b.run(); err != nil {
 				return err
 			}
+		}
+		if b.base() > b.chars {
+			return b.Die(1, "cannot fit single argument within argument list size limit")
 		}
 		if len(word)+1+b.base() > b.chars {
 			return b.Die(1, "argument line too long")

@@ -34,8 +34,9 @@ func (p *parser) lineAddress() *address {
 	n, _ := p.number()
 	if p.peek() == '~' {
 		p.pos++
-		step, _ := p.number()
-		return &address{kind: atStep, n: n, step: step}
+		if step, _ := p.number(); step > 0 {
+			return &address{kind: atStep, n: n, step: step}
+		}
 	}
 	if n == 0 {
 		return &address{kind: atZero}

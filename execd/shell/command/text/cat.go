@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
@@ -207,11 +208,13 @@ func rev(ctx context.Context, c *tool.Call) error {
 	return c.Each(ctx, files, func(_ string, in *tool.Input) error {
 		lines := c.Lines(in)
 		for line, ok := lines.Next(); ok; line, ok = lines.Next() {
-			runes := []rune(string(line))
-			for i, j := 0, len(runes)-1; i < j; i, j = i+1, j-1 {
-				runes[i], runes[j] = runes[j], runes[i]
+			// What is no UTF-8 is kept as it is, byte by byte.
+			for rest := line; len(rest) > 0; {
+				_, size := utf8.DecodeLastRune(rest)
+				_, _ = c.Out.Write(rest[len(rest)-size:])
+				rest = rest[:len(rest)-size]
 			}
-			_, err := c.Out.WriteString(string(runes))
+			var err error
 			if lines.Whole() {
 				err = c.Out.WriteByte('\n')
 			}

@@ -75,19 +75,27 @@ func comm(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	hide, delim, end, total, check := [4]bool{}, "\t", byte('\n'), false, true
+	delimited := false
+	hide, delim, end, total, check, strict := [4]bool{}, "\t", byte('\n'), false, true, false
 	for _, o := range options {
 		switch o.Name {
 		case "1", "2", "3":
 			hide[o.Name[0]-'0'] = true
 		case "output-delimiter":
-			delim = o.Value
+			if delimited && delim != o.Value {
+				return c.Die(1, "multiple output delimiters specified")
+			}
+			if delim, delimited = o.Value, true; delim == "" {
+				delim = "\x00"
+			}
 		case "total":
 			total = true
 		case "z":
 			end = 0
+		case "check-order":
+			check, strict = true, true
 		case "nocheck-order":
-			check = false
+			check, strict = false, false
 		}
 	}
 	if err := twoFiles(c, files); err != nil {
@@ -99,7 +107,7 @@ func comm(ctx context.Context, c *tool.Call) error {
 	}
 	defer closing()
 	var sums [4]int
-	err = commMerge(c, pair, check, func(column int, line []byte) error {
+	err = commMerge(c, pair, check, strict, func(column int, line []byte) error {
 		sums[column]++
 		if hide[column] {
 			return nil
@@ -119,8 +127,9 @@ func comm(ctx context.Context, c *tool.Call) error {
 	return err
 }
 
-// commMerge calls show with each line and its column: only in the first, only in the second, in both.
-func commMerge(c *tool.Call, pair [2]*sorted, check bool, show func(column int, line []byte) error) error {
+// commMerge calls show with each line and its column: only in the first, only in the second, in both. Strict ends at the
+// first line that is out of order.
+func commMerge(c *tool.Call, pair [2]*sorted, check, strict bool, show func(column int, line []byte) error) error {
 	disorder := func(i int) func() {
 		return func() {
 			if check {
@@ -133,7 +142,7 @@ func commMerge(c *tool.Call, pair [2]*sorted, check bool, show func(column int, 
 			return err
 		}
 	}
-	for pair[0].ok || pair[1].ok {
+	for (pair[0].ok || pair[1].ok) && !(strict && c.Status != 0) {
 		order := compareLines(pair)
 		column := map[int]int{-1: 1, 0: 3, 1: 2}[order]
 		line := pair[0].line
@@ -151,7 +160,7 @@ func commMerge(c *tool.Call, pair [2]*sorted, check bool, show func(column int, 
 			}
 		}
 	}
-	if c.Status != 0 {
+	if c.Status != 0 && !strict {
 		c.Say("input is not in sorted order")
 	}
 	return nil

@@ -77,7 +77,9 @@ func (k *cutter) configure(options []getopt.Option) error {
 		case "complement":
 			k.complement = true
 		case "output-delimiter":
-			k.out, k.outGiven = []byte(o.Value), true
+			if k.out, k.outGiven = []byte(o.Value), true; o.Value == "" {
+				k.out = []byte{0} // as GNU's: what is empty is a NUL
+			}
 		}
 	}
 	k.fields = kind == "f"

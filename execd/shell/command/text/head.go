@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
@@ -53,8 +54,8 @@ func head(ctx context.Context, c *tool.Call) error {
 			e.bytes = o.Name == "c"
 			digits, minus := strings.CutPrefix(o.Value, "-")
 			e.other = minus
-			if e.n, err = tool.Size(digits); err != nil {
-				return c.Die(1, "invalid number of %s: '%s'", unitOf(e.bytes), o.Value)
+			if e.n, err = endCount(c, e.bytes, digits); err != nil {
+				return err
 			}
 		default:
 			e.set(o.Name)
@@ -75,6 +76,11 @@ func head(ctx context.Context, c *tool.Call) error {
 		}
 		return firstLines(c, in, e)
 	})
+}
+
+// endCount reads how many lines or bytes are asked for.
+func endCount(c *tool.Call, bytes bool, text string) (int64, error) {
+	return c.Number("invalid number of "+unitOf(bytes), text, tool.Bounds{High: math.MaxInt64, Suffixes: "bkKmMGTPEZY0"})
 }
 
 func (e *end) set(name string) {

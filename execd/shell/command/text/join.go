@@ -78,7 +78,7 @@ func (j *joiner) set(o getopt.Option) error {
 		}
 	case "a", "v":
 		if n != 1 && n != 2 {
-			return j.Die(1, "invalid file number: '%s'", o.Value)
+			return j.Die(1, "invalid field number: '%s'", o.Value)
 		}
 		j.unpaired[n-1] = true
 		j.paired = j.paired && o.Name == "a"
@@ -87,10 +87,7 @@ func (j *joiner) set(o getopt.Option) error {
 	case "i":
 		j.fold = true
 	case "t":
-		j.delim = o.Value
-		if o.Value == `\t` {
-			j.delim = "\t"
-		}
+		return j.setDelimiter(o.Value)
 	case "z":
 		j.end = 0
 	case "header":
@@ -105,6 +102,23 @@ func (j *joiner) set(o getopt.Option) error {
 	return nil
 }
 
+// setDelimiter reads -t: a character; \0 is a NUL, and with the empty text a whole line is one field.
+func (j *joiner) setDelimiter(text string) error {
+	switch {
+	case text == "":
+		text = "\n"
+	case text == `\0`:
+		text = "\x00"
+	case len(text) > 1:
+		return j.Die(1, "multi-character tab '%s'", text)
+	}
+	if j.delim != "" && j.delim != text {
+		return j.Die(1, "incompatible tabs")
+	}
+	j.delim = text
+	return nil
+}
+
 func (j *joiner) setFormat(list string) error {
 	if list == "auto" {
 		j.auto = true
@@ -115,10 +129,15 @@ func (j *joiner) setFormat(list string) error {
 			j.format = append(j.format, joinField{-1, 0})
 			continue
 		}
-		file, field, _ := strings.Cut(item, ".")
+		file, field, dotted := strings.Cut(item, ".")
 		n, err := strconv.Atoi(field)
-		if err != nil || n < 1 || file != "1" && file != "2" {
+		switch {
+		case file != "1" && file != "2":
+			return j.Die(1, "invalid file number in field spec: '%s'", item)
+		case !dotted:
 			return j.Die(1, "invalid field specifier: '%s'", item)
+		case err != nil || n < 1:
+			return j.Die(1, "invalid field number: '%s'", field)
 		}
 		j.format = append(j.format, joinField{int(file[0] - '1'), n - 1})
 	}

@@ -2,7 +2,7 @@ package text
 
 import (
 	"context"
-	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -21,15 +21,17 @@ type numberer struct {
 	styles    [3]numbering // of header, body and footer
 	section   int
 	delim     string
-	increment int
-	join      int
+	increment int64
+	join      int64
 	format    string
 	keep      bool
 	separator string
-	first     int
-	width     int
+	first     int64
+	width     int64
 
-	number, blanks int
+	number, blanks int64
+	over           bool // the next number would not fit in 64 bits
+	ctx            context.Context
 }
 
 // numbering says which lines get a number.
@@ -43,7 +45,7 @@ func nl(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	n := &numberer{Call: c, section: 1, delim: `\:`, increment: 1, join: 1, format: "rn", separator: "\t", first: 1, width: 6}
+	n := &numberer{Call: c, ctx: ctx, section: 1, delim: `\:`, increment: 1, join: 1, format: "rn", separator: "\t", first: 1, width: 6}
 	n.styles = [3]numbering{{kind: 'n'}, {kind: 't'}, {kind: 'n'}}
 	for _, o := range options {
 		if err := n.set(o); err != nil {
@@ -63,13 +65,9 @@ func nl(ctx context.Context, c *tool.Call) error {
 }
 
 func (n *numberer) set(o getopt.Option) error {
-	number := func(to *int) error {
-		v, err := strconv.Atoi(o.Value)
-		if err != nil {
-			return n.Die(1, "invalid number: '%s'", o.Value)
-		}
-		*to = v
-		return nil
+	number := func(to *int64, what string, low, high int64) (err error) {
+		*to, err = n.Number("invalid "+what, o.Value, tool.Bounds{Low: low, High: high, Signed: true})
+		return err
 	}
 	switch o.Name {
 	case "h", "b", "f":
@@ -80,19 +78,21 @@ func (n *numberer) set(o getopt.Option) error {
 			n.delim += ":"
 		}
 	case "n":
-		n.format = o.Value
+		if n.format = o.Value; n.format != "ln" && n.format != "rn" && n.format != "rz" {
+			return n.Usage(1, "invalid line numbering format: '%s'", o.Value)
+		}
 	case "p":
 		n.keep = true
 	case "s":
 		n.separator = o.Value
 	case "i":
-		return number(&n.increment)
+		return number(&n.increment, "line number increment", math.MinInt64, math.MaxInt64)
 	case "l":
-		return number(&n.join)
+		return number(&n.join, "line number of blank lines", 1, math.MaxInt64)
 	case "v":
-		return number(&n.first)
+		return number(&n.first, "starting line number", math.MinInt64, math.MaxInt64)
 	case "w":
-		return number(&n.width)
+		return number(&n.width, "line number field width", 1, math.MaxInt32)
 	}
 	return nil
 }
@@ -114,10 +114,10 @@ func (n *numberer) setStyle(section int, style string) error {
 }
 
 func (n *numberer) line(line []byte) error {
-	if count := strings.Count(string(line), n.delim); count > 0 && count <= 3 && len(line) == count*len(n.delim) {
+	if count := n.delimiters(line); count > 0 {
 		n.section = 3 - count
 		if !n.keep {
-			n.number = n.first
+			n.number, n.over = n.first, false
 		}
 		return n.Out.WriteByte('\n')
 	}
@@ -126,15 +126,55 @@ func (n *numberer) line(line []byte) error {
 		return err
 	}
 	if numbered {
-		format := map[string]string{"ln": "%-*d", "rn": "%*d", "rz": "%0*d"}[n.format]
-		fmt.Fprintf(n.Out, format, n.width, n.number)
-		_, _ = n.Out.WriteString(n.separator)
-		n.number += n.increment
-	} else {
-		_, _ = n.Out.WriteString(strings.Repeat(" ", n.width+len(n.separator)))
+		if err := n.show(); err != nil {
+			return err
+		}
+	} else if err := pad(n.ctx, n.Call, ' ', n.width+int64(len(n.separator))); err != nil {
+		return err
 	}
 	_, _ = n.Out.Write(line)
 	return n.Out.WriteByte('\n')
+}
+
+// delimiters returns how many delimiters a line is, when it is up to three and nothing else.
+func (n *numberer) delimiters(line []byte) int {
+	if len(n.delim) == 0 || len(line)%len(n.delim) != 0 {
+		return 0
+	}
+	count := len(line) / len(n.delim)
+	if count > 3 || string(line) != strings.Repeat(n.delim, count) {
+		return 0
+	}
+	return count
+}
+
+// show prints the number of a line and what is between it and the line, and goes on to the next number.
+func (n *numberer) show() error {
+	if n.over {
+		return n.Die(1, "line number overflow")
+	}
+	digits := strconv.FormatInt(n.number, 10)
+	blanks := n.width - int64(len(digits))
+	fill := byte(' ')
+	switch n.format {
+	case "ln":
+		_, _ = n.Out.WriteString(digits)
+		digits = ""
+	case "rz":
+		fill = '0'
+		if rest, negative := strings.CutPrefix(digits, "-"); negative {
+			_ = n.Out.WriteByte('-')
+			digits = rest
+		}
+	}
+	if err := pad(n.ctx, n.Call, fill, blanks); err != nil {
+		return err
+	}
+	_, _ = n.Out.WriteString(digits + n.separator)
+	next := n.number + n.increment
+	n.over = n.increment > 0 && next < n.number || n.increment < 0 && next > n.number
+	n.number = next
+	return nil
 }
 
 func (n *numberer) numbers(line []byte) (bool, error) {

@@ -3,7 +3,9 @@ package text
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/carrelfs/carrel/execd/shell/command"
@@ -48,11 +50,20 @@ func sortLines(ctx context.Context, c *tool.Call) error {
 	}
 	s.finish()
 	if s.from != "" {
-		data, err := c.ReadFile(ctx, s.from)
-		if err != nil {
-			return c.Die(2, "cannot open '%s' for reading: %s", s.from, command.Reason(err))
+		if len(files) > 0 {
+			return files0Operand(c, 2, files[0])
 		}
-		files = append(files, strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")...)
+		data, err := c.ReadFile(ctx, s.from)
+		switch {
+		case err != nil:
+			return c.Die(2, "open failed: %s: %s", s.from, command.Reason(err))
+		case len(data) == 0:
+			return c.Die(2, "no input from '%s'", s.from)
+		}
+		files = strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+		if i := slices.Index(files, ""); i >= 0 {
+			return c.Die(2, "%s:%d: invalid zero-length file name", s.from, i+1)
+		}
 	}
 	if s.check != 0 {
 		return s.checkOrder(ctx, files)
@@ -123,19 +134,44 @@ func (s *sorter) set(o getopt.Option) error {
 		s.from = o.Value
 	case "t":
 		return s.setDelimiter(o.Value)
-	case "sort":
-		name := map[string]string{"general-numeric": "g", "human-numeric": "h", "month": "M", "numeric": "n", "random": "R",
-			"version": "V"}[o.Value]
-		if name == "" {
-			return s.Usage(2, "invalid argument '%s' for '--sort'", o.Value)
+	case "parallel":
+		switch n, err := tool.Count(o.Value, 10, ""); {
+		case err != nil && !errors.Is(err, tool.ErrRange):
+			_ = s.Refuse(o, err)
+			return tool.Exit(2)
+		case err == nil && n == 0:
+			return s.Die(2, "number in parallel must be nonzero")
 		}
-		s.global.set(name[0])
+	case "sort":
+		return s.setOrder(o.Value)
 	default:
 		if len(o.Name) == 1 {
 			s.global.set(o.Name[0])
 		}
 	}
 	return nil
+}
+
+// setOrder reads --sort: the name of an order or the beginning of it.
+func (s *sorter) setOrder(text string) error {
+	orders := [...]string{"general-numeric", "human-numeric", "month", "numeric", "random", "version"}
+	letters, found := "", 0
+	for i, order := range orders {
+		if strings.HasPrefix(order, text) {
+			letters, found = "ghMnRV"[i:i+1], found+1
+		}
+	}
+	if found == 1 {
+		s.global.set(letters[0])
+		return nil
+	}
+	kind := "invalid"
+	if found > 1 {
+		kind = "ambiguous"
+	}
+	s.Say("%s argument '%s' for '--sort'\nValid arguments are:\n  - '%s'\nTry 'sort --help' for more information.", kind, text,
+		strings.Join(orders[:], "'\n  - '"))
+	return tool.Exit(1)
 }
 
 func (s *sorter) setDelimiter(text string) error {

@@ -35,8 +35,11 @@ func tail(ctx context.Context, c *tool.Call) error {
 			e.bytes = o.Name == "c"
 			digits, plus := strings.CutPrefix(o.Value, "+")
 			e.other = plus
-			if e.n, err = tool.Size(strings.TrimPrefix(digits, "-")); err != nil {
-				return c.Die(1, "invalid number of %s: '%s'", unitOf(e.bytes), o.Value)
+			if !plus {
+				digits = strings.TrimPrefix(digits, "-")
+			}
+			if e.n, err = endCount(c, e.bytes, digits); err != nil {
+				return err
 			}
 		case "F":
 			e.follow = true

@@ -3,8 +3,9 @@ package text
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 
 	"github.com/carrelfs/carrel/execd/shell/command"
 	"github.com/carrelfs/carrel/execd/shell/command/getopt"
@@ -18,6 +19,7 @@ var uniqOptions = getopt.New("cdDf:is:uw:z", "count=c", "repeated=d", "all-repea
 type uniqer struct {
 	*tool.Call
 	count, repeated, unique, fold bool
+	groupAll                      bool   // --group
 	all                           bool   // every line of the groups that are shown
 	separate                      string // "", none, prepend, append, both or separate groups
 	fields, chars, width          int
@@ -40,6 +42,9 @@ func uniq(ctx context.Context, c *tool.Call) error {
 			return err
 		}
 	}
+	if err := u.agree(); err != nil {
+		return err
+	}
 	if len(files) > 2 {
 		return c.Usage(1, "extra operand '%s'", files[2])
 	}
@@ -60,11 +65,11 @@ func uniq(ctx context.Context, c *tool.Call) error {
 
 func (u *uniqer) set(o getopt.Option) error {
 	number := func(to *int, what string) error {
-		n, err := strconv.Atoi(o.Value)
-		if err != nil || n < 0 {
+		n, err := tool.Count(o.Value, 10, "")
+		if err != nil && !errors.Is(err, tool.ErrRange) {
 			return u.Die(1, "%s: invalid number of %s", o.Value, what)
 		}
-		*to = n
+		*to = int(n)
 		return nil
 	}
 	switch o.Name {
@@ -73,11 +78,14 @@ func (u *uniqer) set(o getopt.Option) error {
 	case "d":
 		u.repeated = true
 	case "D":
-		u.repeated, u.all, u.separate = true, true, o.Value
-	case "group":
-		u.all, u.separate = true, "separate"
+		u.repeated, u.all = true, true
 		if o.Given {
-			u.separate = o.Value
+			return u.setSeparate(o, "none", "prepend", "separate")
+		}
+	case "group":
+		u.all, u.groupAll, u.separate = true, true, "separate"
+		if o.Given {
+			return u.setSeparate(o, "prepend", "append", "separate", "both")
 		}
 	case "i":
 		u.fold = true
@@ -91,6 +99,46 @@ func (u *uniqer) set(o getopt.Option) error {
 		return number(&u.chars, "bytes to skip")
 	case "w":
 		return number(&u.width, "bytes to compare")
+	}
+	return nil
+}
+
+// setSeparate reads where empty lines go: one of ways, or the beginning of one.
+func (u *uniqer) setSeparate(o getopt.Option, ways ...string) error {
+	var found []string
+	for _, way := range ways {
+		if o.Value == way {
+			u.separate = way
+			return nil
+		}
+		if strings.HasPrefix(way, o.Value) {
+			found = append(found, way)
+		}
+	}
+	if len(found) == 1 {
+		u.separate = found[0]
+		return nil
+	}
+	kind := "invalid"
+	if len(found) > 1 {
+		kind = "ambiguous"
+	}
+	u.Say("%s argument '%s' for '%s'", kind, o.Value, map[bool]string{true: "--group", false: "--all-repeated"}[u.groupAll])
+	fmt.Fprintln(u.Stderr, "Valid arguments are:")
+	for _, way := range ways {
+		fmt.Fprintf(u.Stderr, "  - '%s'\n", way)
+	}
+	fmt.Fprintln(u.Stderr, "Try 'uniq --help' for more information.")
+	return tool.Exit(1)
+}
+
+// agree refuses options that contradict each other.
+func (u *uniqer) agree() error {
+	switch {
+	case u.groupAll && (u.count || u.repeated || u.unique):
+		return u.Usage(1, "--group is mutually exclusive with -c/-d/-D/-u")
+	case u.all && u.count:
+		return u.Usage(1, "printing all duplicated lines and repeat counts is meaningless")
 	}
 	return nil
 }

@@ -29,14 +29,21 @@ func wc(ctx context.Context, c *tool.Call) error {
 		return err
 	}
 	var want [5]bool
-	n := 0
+	var from []string
+	n, given := 0, false
 	for _, o := range options {
 		if o.Name == "files0-from" {
 			data, err := c.ReadFile(ctx, o.Value)
 			if err != nil {
 				return c.FaultAt(ctx, o.Value, err)
 			}
-			files = append(files, strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")...)
+			if len(files) > 0 {
+				return files0Operand(c, 1, files[0])
+			}
+			from, given = strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), true
+			if len(data) == 0 {
+				return nil
+			}
 		}
 		if i := strings.Index(wcOrder, o.Name); i >= 0 && len(o.Name) == 1 && !want[i] {
 			want[i] = true
@@ -46,7 +53,17 @@ func wc(ctx context.Context, c *tool.Call) error {
 	if n == 0 {
 		want, n = [5]bool{true, true, false, true, false}, 3
 	}
+	if given {
+		return wcFiles(ctx, c, from, want, 1) // GNU's does not look at files that it has but the names of
+	}
 	return wcFiles(ctx, c, files, want, wcWidth(ctx, c, files, n))
+}
+
+// files0Operand says that names are in a file or are operands, not both.
+func files0Operand(c *tool.Call, status int, name string) error {
+	c.Say("extra operand '%s'", name)
+	fmt.Fprintf(c.Stderr, "file operands cannot be combined with --files0-from\nTry '%s --help' for more information.\n", c.Args[0])
+	return tool.Exit(status)
 }
 
 func wcFiles(ctx context.Context, c *tool.Call, files []string, want [5]bool, width int) error {
