@@ -42,10 +42,13 @@ const maxProblems = 1000
 // Check verifies every invariant of FORMAT.md on the newest revision, while the store is in use. The error is of what
 // kept it from looking; what it found is in the report.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
-	s.flattener.mu.Lock() // it would have what the check knows of forks be out of date
-	defer s.flattener.mu.Unlock()
-	s.collector.mu.Lock() // it would move the chunks that the check looks at
-	defer s.collector.mu.Unlock()
+	// Merging layers would have what the check knows of forks be out of date, and a collection move the chunks that it looks at.
+	for _, t := range []turn{s.flattener.turn, s.collector.turn} {
+		if err := t.take(ctx); err != nil {
+			return CheckReport{}, fmt.Errorf("check: %w", err)
+		}
+		defer t.give()
+	}
 	c := &checker{
 		store: s, opt: o, ctx: ctx, r: s.reader(),
 		spaces: make(map[workspaceID]string), forks: make(map[workspaceID]forkRecord), origins: make(map[origin]bool),

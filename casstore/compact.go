@@ -3,6 +3,7 @@ package casstore
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -37,8 +38,10 @@ func (s *Store) worthCompacting() bool {
 // too. It takes seconds, and space for
 // the tables that it writes before it removes the old ones.
 func (s *Store) compactNow(ctx context.Context) error {
-	s.collector.urgent.Lock()
-	defer s.collector.urgent.Unlock()
+	if err := s.collector.urgent.take(ctx); err != nil {
+		return err
+	}
+	defer s.collector.urgent.give()
 	if !s.worthCompacting() {
 		return nil // somebody else has just done it
 	}
@@ -88,25 +91,23 @@ func (s *Store) pushMemtable(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err == nil {
-		// Badger sees at the next write only that its memory is full.
-		err = s.edit(ctx, func(v *revision) error {
-			v.forced = true
-			return nil
-		})
-	}
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(pushPatience); !s.inTables(pushed) && time.Now().Before(end) && ctx.Err() == nil; {
+	// Badger sees at the next write only that its memory is full.
+	err = s.edit(ctx, func(v *revision) error {
+		v.forced = true
+		return nil
+	})
+	for end := time.Now().Add(pushPatience); err == nil && !s.inTables(pushed) && time.Now().Before(end) && ctx.Err() == nil; {
 		time.Sleep(pushPoll)
 	}
-	return s.edit(ctx, func(v *revision) error {
+	return errors.Join(err, s.edit(context.WithoutCancel(ctx), func(v *revision) error {
 		for _, k := range keys {
 			v.kvs = append(v.kvs, kv{key: k})
 		}
 		return nil
-	})
+	}))
 }
 
 // inTables reports whether everything that came before a revision is in tables.

@@ -9,7 +9,8 @@
 //     Fsync, and a file that was written and then renamed has all bytes that it had at the rename.
 //   - A full disk is vfs.ErrNoSpace to who writes, a quota vfs.ErrQuota. Deleting always works, and frees space.
 //   - Damage is an error that names what is damaged, never other bytes than were written: every chunk's checksum is
-//     verified when it is first read. FORMAT.md says what is hashed besides.
+//     verified when it is first read. FORMAT.md says what is hashed besides. A collection takes nothing that what is
+//     damaged may need, should it come back (gc_spared.go).
 //
 // # From a write to the disk
 //

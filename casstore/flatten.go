@@ -42,7 +42,7 @@ type flattener struct {
 	end   context.CancelFunc
 	wg    sync.WaitGroup
 
-	mu     sync.Mutex        // held by the one merge that runs, and by those for whom layers must stay
+	turn   turn              // of the one merge that runs, and of those for whom layers must stay; guards what follows
 	counts map[origin]uint64 // how many records layers have
 	copied uint64            // records
 }
@@ -50,7 +50,7 @@ type flattener struct {
 func newFlattener(s *Store) *flattener {
 	f := &flattener{
 		store: s, over: defaulted(s.opt.flattenOver, flattenOver), age: flattenAge, kick: make(chan struct{}, 1),
-		counts: make(map[origin]uint64),
+		turn: newTurn(), counts: make(map[origin]uint64),
 	}
 	f.ctx, f.end = context.WithCancel(context.Background())
 	f.wg.Add(1)
@@ -107,8 +107,10 @@ func (f *flattener) all(ctx context.Context, rest func(time.Duration)) error {
 
 // once makes one layer. It reports whether there may be more to do.
 func (f *flattener) once(ctx context.Context, rest func(time.Duration)) (again bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if err := f.turn.take(ctx); err != nil {
+		return false, err
+	}
+	defer f.turn.give()
 	if ctx.Err() != nil {
 		return false, vfs.ErrInterrupted
 	}

@@ -158,9 +158,9 @@ func TestFlattenCost(t *testing.T) {
 		}
 		w = f
 	}
-	s.flattener.mu.Lock()
+	s.flattener.hold(t)
 	copied := s.flattener.copied
-	s.flattener.mu.Unlock()
+	s.flattener.turn.give()
 	if copied > 30*changes {
 		t.Errorf("%d records were copied for %d changes", copied, changes)
 	}
@@ -185,9 +185,9 @@ func TestFlattenUnpins(t *testing.T) {
 		makeFile(t, f, fmt.Sprint("more", s.head()), "")
 	}
 	commitTree(t, f)
-	s.flattener.mu.Lock()
+	s.flattener.hold(t)
 	s.flattener.age = 3
-	s.flattener.mu.Unlock()
+	s.flattener.turn.give()
 	pinned := func() bool {
 		s.letGoOld()
 		s.reading.mu.Lock()
@@ -384,9 +384,9 @@ func TestTornFlatten(t *testing.T) {
 		if s, err = Open(dir, Options{CommitEvery: time.Hour, flattenOver: maxOrigins, packSize: 1 << 20, hook: hook}); err != nil {
 			t.Fatal(err)
 		}
-		s.flattener.mu.Lock()
+		s.flattener.hold(t)
 		s.flattener.over = 3
-		s.flattener.mu.Unlock()
+		s.flattener.turn.give()
 		removed := false
 		for i, step := range []func() error{
 			func() error { return s.flattener.all(bg, nil) },

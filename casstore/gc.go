@@ -21,6 +21,11 @@ type GCReport struct {
 	Moved   uint64 // bytes copied out of packs that were emptied
 	Freed   uint64 // bytes of the packs removed, less what was copied
 	Removed uint64 // packs
+
+	// Unreadable is how many manifests there are that cannot be read, so that nobody knows their chunks, and Spared how many bytes
+	// of packs stay for that, whatever is in them (gc_spared.go). Check names the files.
+	Unreadable uint64
+	Spared     uint64
 }
 
 // collector frees what no revision that is kept refers to. It runs beside everything else:
@@ -50,14 +55,17 @@ type collector struct {
 	// passed is how many dead bytes the last collection has left in packs that would be worth emptying for want of space.
 	passed atomic.Uint64
 
-	urgent sync.Mutex      // taken before mu by those who wait for space
-	mu     sync.Mutex      // held by the one collection that runs
-	hurt   map[uint32]bool // packs that could not be emptied because they are damaged; guarded by mu
+	urgent turn            // taken before turn by those who wait for space
+	turn   turn            // of the one collection that runs
+	hurt   map[uint32]bool // packs that could not be emptied because they are damaged; guarded by turn
+	spared spared          // guarded by turn
 	busy   atomic.Bool
 }
 
 func newCollector(s *Store) *collector {
-	c := &collector{store: s, kick: make(chan struct{}, 1), hurt: make(map[uint32]bool)}
+	c := &collector{
+		store: s, kick: make(chan struct{}, 1), urgent: newTurn(), turn: newTurn(), hurt: make(map[uint32]bool),
+	}
 	c.pacer.kept.Store(s.packBytes())
 	c.ctx, c.end = context.WithCancel(context.Background())
 	c.wg.Add(1)
@@ -121,9 +129,13 @@ func (c *collector) mayFree() bool {
 
 // collectNow collects because space is needed for n bytes: packs of which little is dead are worth it too.
 func (s *Store) collectNow(ctx context.Context, n int) error {
-	s.collector.urgent.Lock()
-	defer s.collector.urgent.Unlock()
-	s.collector.await()
+	if err := s.collector.urgent.take(ctx); err != nil {
+		return err
+	}
+	defer s.collector.urgent.give()
+	if err := s.collector.await(ctx); err != nil {
+		return err
+	}
 	if ok, err := s.space.ask(n); ok || err != nil || !s.collector.mayFree() {
 		return err // somebody else has just done it
 	}
@@ -136,9 +148,12 @@ func (s *Store) collectNow(ctx context.Context, n int) error {
 }
 
 // await returns when no collection is running that was when it was called.
-func (c *collector) await() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *collector) await(ctx context.Context) error {
+	err := c.turn.take(ctx)
+	if err == nil {
+		c.turn.give()
+	}
+	return err
 }
 
 // aim says which packs a collection empties, and how many bytes it may copy for one revision.
@@ -170,8 +185,10 @@ func (sp *space) worthNow(p *weighed) bool {
 
 // collect runs one collection, which empties the packs that are worth it.
 func (c *collector) collect(ctx context.Context, aim aim) (report GCReport, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.turn.take(ctx); err != nil {
+		return report, err
+	}
+	defer c.turn.give()
 	c.busy.Store(true)
 	defer c.busy.Store(false)
 	s := c.store
@@ -200,6 +217,7 @@ func (c *collector) collect(ctx context.Context, aim aim) (report GCReport, err 
 	if err != nil {
 		return report, err
 	}
+	report.Unreadable, report.Spared = uint64(len(m.unreadable)), c.spared.bytes
 	err = c.emptyAll(ctx, m, packs, aim, &report)
 	s.flattener.hint() // it may be time for old layers
 	return report, err
@@ -240,7 +258,7 @@ func (c *collector) emptyAll(ctx context.Context, m *marked, packs []*weighed, a
 		}
 	}
 	c.passed.Store(passed)
-	c.pacer.kept.Store(int64(kept))
+	c.pacer.kept.Store(int64(kept + c.spared.bytes))
 	return next.empty(ctx)
 }
 

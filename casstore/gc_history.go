@@ -98,11 +98,12 @@ func (s *Store) markRecords(ctx context.Context, m *marked) error {
 		case past:
 			set = m.past
 		}
+		body := v.value
 		rec, err := vfs.DecodeInode(v.value)
-		if err != nil {
-			return err
+		if err == nil {
+			body, err = rec.Body.Data, s.markBody(ctx, rec.Body, set.mark)
 		}
-		return s.markBody(ctx, rec.Body, set.mark)
+		return m.note(state{v.ws, v.ino, v.rev, body}, err)
 	})
 }
 
@@ -113,7 +114,7 @@ func (s *Store) markAndWeigh(ctx context.Context, old []pack.Info) (*marked, []*
 		if err != nil {
 			return nil, nil, err
 		}
-		packs, past, err := s.weigh(m, old)
+		packs, past, err := s.weigh(m, s.collector.spare(m, old))
 		if err != nil {
 			return nil, nil, err
 		}

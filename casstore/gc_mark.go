@@ -25,28 +25,30 @@ func (s idSet) has(id chunk.ID) bool {
 // marked are the chunks that something refers to, and apart from them those that history does.
 type marked struct {
 	live, past idSet
+	unreadable map[bodyID]error // of whose chunks some may not be marked
 }
 
 // mark returns all chunks that something refers to.
 func (s *Store) mark(ctx context.Context) (*marked, error) {
-	m := &marked{live: make(idSet), past: make(idSet)}
-	if err := s.markMemory(ctx, m.live.mark); err != nil {
+	m := &marked{live: make(idSet), past: make(idSet), unreadable: make(map[bodyID]error)}
+	if err := s.markMemory(ctx, m.live.mark, m.note); err != nil {
 		return nil, err
 	}
 	if s.replicas.any.Load() {
-		return m, s.markReplicas(ctx, m.live.mark)
+		return m, s.markReplicas(ctx, m)
 	}
 	return m, s.markRecords(ctx, m)
 }
 
-// markMemory calls add for the chunks that something in memory refers to, which need not be in any record.
-func (s *Store) markMemory(ctx context.Context, add func(chunk.Entry)) error {
+// markMemory calls add for the chunks that something in memory refers to, which need not be in any record. What cannot be read
+// is noted, and left out if that returns no error.
+func (s *Store) markMemory(ctx context.Context, add func(chunk.Entry), note func(state, error) error) error {
 	for id := range s.chunks.uncommitted() {
 		add(chunk.Entry{ID: id})
 	}
 	s.guests.mark(s.now(), add)
 	for _, w := range s.openWorkspaces() {
-		if err := w.markOpen(ctx, add); err != nil {
+		if err := w.markOpen(ctx, add, note); err != nil {
 			return err
 		}
 	}
@@ -86,16 +88,16 @@ func markEntries(entries []chunk.Entry, add func(chunk.Entry)) {
 }
 
 // markOpen marks what the files in memory refer to, which need not be in any record.
-func (w *Workspace) markOpen(ctx context.Context, add func(chunk.Entry)) error {
+func (w *Workspace) markOpen(ctx context.Context, add func(chunk.Entry), note func(state, error) error) error {
 	w.mu.Lock()
 	var files []*file
-	var stored []vfs.Body
-	for _, n := range w.inodes {
+	stored := make(map[vfs.Ino]vfs.Body)
+	for ino, n := range w.inodes {
 		if n.file != nil && (w.replica == nil || n.gen != 0 || n.gone) { // a clean one can be fetched again
 			files = append(files, n.file)
 		}
 		if n.gone {
-			stored = append(stored, n.stored.body) // in no record any more, and perhaps not loaded
+			stored[ino] = n.stored.body // in no record any more, and perhaps not loaded
 		}
 	}
 	w.mu.Unlock()
@@ -107,8 +109,9 @@ func (w *Workspace) markOpen(ctx context.Context, add func(chunk.Entry)) error {
 			markEntries(b.manifest.Entries(), add)
 		}
 	}
-	for _, b := range stored {
-		if err := w.store.markBody(ctx, b, add); err != nil {
+	for ino, b := range stored {
+		err := w.store.markBody(ctx, b, add)
+		if err := note(state{ws: w.id, ino: ino, body: b.Data}, err); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,13 @@ package casstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -102,5 +104,94 @@ func TestPace(t *testing.T) {
 	c.pacer.wait(ctx, 1<<20)
 	if _, err := s.GC(bg); err != nil || c.pacer.brake.Load() != 0 {
 		t.Errorf("after a collection: %v, %v", c.pacer.brake.Load(), err)
+	}
+}
+
+// sparseFile stores a file of a few bytes here and there, whose manifest is a tree.
+func sparseFile(t *testing.T, w *Workspace, name string) (ino vfs.Ino, content []byte) {
+	t.Helper()
+	a, err := w.Create(bg, vfs.RootIno, name, vfs.NewNode{Mode: 0o644})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = make([]byte, chunk.MaxInline*4*minHole)
+	for i := range chunk.MaxInline {
+		piece := content[i*4*minHole:][:100]
+		copy(piece, random.bytes(len(piece) + i)[i:])
+		if err := w.WriteAt(bg, a.Ino, piece, uint64(i)*4*minHole, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.SetAttr(bg, a.Ino, vfs.AttrSet{Mask: vfs.SetSize, Size: uint64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	commitTree(t, w)
+	return a.Ino, content
+}
+
+// TestCollectUnreadable: nothing that was stored before a manifest was found to be unreadable is collected, since it may be of that;
+// what came later is. When the manifest is back, the file is, and when the file is gone, everything is collected.
+func TestCollectUnreadable(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{Create: true, CommitEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	collect := func(when string, unreadable, removed uint64) {
+		t.Helper()
+		report, err := s.GC(bg)
+		if err != nil || report.Unreadable != unreadable || (report.Spared > 0) != (unreadable > 0) || report.Removed != removed {
+			t.Errorf("%s: %+v, %v", when, report, err)
+		}
+	}
+	seed := byte(0)
+	commitDying := func() { // two packs
+		t.Helper()
+		for range 2 {
+			seed++
+			storedFile(t, w, "gone", []byte(bulk(seed)))
+			if err := errors.Join(s.packs.Seal(), w.Unlink(bg, vfs.RootIno, "gone")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commitTree(t, w)
+	}
+	ino, content := sparseFile(t, w, "sparse")
+	commitDying()
+	w.forgetAll()
+	flipNode(t, w, ino)
+	collect("when it is found", 1, 0)
+	if report, err := s.Check(bg, CheckOptions{}); err != nil || len(report.Problems) != 1 {
+		t.Errorf("check: %+v, %v", report.Problems, err)
+	}
+	commitDying()
+	if _, err := w.SetAttr(bg, ino, vfs.AttrSet{Mask: vfs.SetMode, Mode: 0o600}); err != nil { // another record of it
+		t.Fatal(err)
+	}
+	commitTree(t, w)
+	collect("what came later", 1, 2)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if s, err = Open(s.dir, Options{CommitEvery: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	w = openWorkspace(t, s, "ws")
+	commitDying()
+	collect("of another process", 1, 0)
+	flipNode(t, w, ino)
+	readParts(t, w, ino, content, 8<<10)
+	checkStore(t, s)
+	w.forgetAll()
+	flipNode(t, w, ino)
+	if err := w.Unlink(bg, vfs.RootIno, "sparse"); err != nil {
+		t.Fatal(err)
+	}
+	commitTree(t, w)
+	collect("when it is gone", 0, uint64(len(s.packs.Packs())))
+	checkStore(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

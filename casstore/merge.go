@@ -29,8 +29,8 @@ type MergeReport struct {
 // ErrNotSupported for replicas, ErrTooBig when more than 65,536 records or 16 MiB of them are to change, or 262,144 are
 // different, ErrBusy when into keeps changing there.
 func (s *Store) Merge(ctx context.Context, from, into string, try bool) (report MergeReport, err error) {
-	if err = s.oneMerge(ctx); err == nil {
-		defer func() { <-s.merging }()
+	if err = s.merging.take(ctx); err == nil {
+		defer s.merging.give()
 		s.guests.hold() // what it stores of merged texts, no record refers to until it ends
 		defer func() { s.guests.letGo(s.now()) }()
 		report, err = s.merge3(ctx, from, into, try)
@@ -39,16 +39,6 @@ func (s *Store) Merge(ctx context.Context, from, into string, try bool) (report 
 		return MergeReport{}, fmt.Errorf("merge %q into %q: %w", from, into, err)
 	}
 	return report, nil
-}
-
-// oneMerge waits until no other merge is under way: two of the same workspaces would both begin with the same state.
-func (s *Store) oneMerge(ctx context.Context) error {
-	select {
-	case s.merging <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return vfs.ErrInterrupted
-	}
 }
 
 func (s *Store) merge3(ctx context.Context, from, into string, try bool) (report MergeReport, err error) {

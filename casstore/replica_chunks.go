@@ -202,7 +202,7 @@ func (r *Replica) refs(ctx context.Context, record []byte) (map[chunk.ID]struct{
 }
 
 // markReplicas marks what the authority may lack: the chunks of files whose records have a basis.
-func (s *Store) markReplicas(ctx context.Context, add func(chunk.Entry)) error {
+func (s *Store) markReplicas(ctx context.Context, m *marked) error {
 	r := s.reader()
 	defer r.Close()
 	return r.scan([]byte{keyBasis}, nil, false, func(k, _ []byte) (bool, error) {
@@ -210,15 +210,17 @@ func (s *Store) markReplicas(ctx context.Context, add func(chunk.Entry)) error {
 		if err != nil || key.Kind != vfs.KeyInode {
 			return err == nil, err
 		}
-		ws, _ := nodeOfKey(k)
+		ws, ino := nodeOfKey(k)
 		value, err := r.value(ws, key)
 		if err != nil || value == nil {
 			return err == nil, err
 		}
+		body := value
 		rec, err := vfs.DecodeInode(value)
 		if err == nil {
-			err = s.markBody(ctx, rec.Body, add)
+			body, err = rec.Body.Data, s.markBody(ctx, rec.Body, m.live.mark)
 		}
+		err = m.note(state{ws: ws, ino: ino, body: body}, err)
 		return err == nil && ctx.Err() == nil, err
 	})
 }

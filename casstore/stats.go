@@ -24,7 +24,7 @@ type Stats struct {
 	UniqueBytes  uint64 // the same, each chunk once
 	StoredBytes  uint64 // what these chunks take, compressed where that helps
 	PastBytes    uint64 // chunks that only history, snapshots, forks and merges need
-	Reclaimable  uint64 // of packs, that nothing needs: a collection frees it. Zero while something is damaged: it frees nothing then
+	Reclaimable  uint64 // of packs, that nothing needs: a collection frees it. Zero while something is damaged: what that needs is not known
 	Damaged      uint64 // records of files, of the past too, that lead to what is damaged: chunks behind that are not counted
 	SampledOf    uint64 // the four before are of one chunk of so many, and about right; 1 when they are exact
 	Chunks       uint64 // in the index
@@ -119,13 +119,13 @@ func (s *Store) count(ctx context.Context, r *reader, st *Stats) error {
 func (s *Store) countRecords(ctx context.Context, u *usage, there map[workspaceID]bool, st *Stats) error {
 	mark := func(class usageClass) func(chunk.Entry) { return func(e chunk.Entry) { u.mark(e, class) } }
 	sound := func(err error) error {
-		if errors.Is(err, vfs.ErrCorrupt) {
+		if isUnreadable(err) {
 			st.Damaged++
 			return nil
 		}
 		return err
 	}
-	if err := sound(s.markMemory(ctx, mark(inUse))); err != nil {
+	if err := s.markMemory(ctx, mark(inUse), func(_ state, err error) error { return sound(err) }); err != nil {
 		return err
 	}
 	kept := s.keptRevisions()

@@ -44,6 +44,8 @@ type Options struct {
 
 	// hook fails steps of commits, for tests: a step whose hook fails is not done, as if the process had died before it.
 	hook func(step string) error
+	// packHook fails operations on packs, for tests.
+	packHook func(pack.Op) error
 	// packSize bounds packs, for tests. Zero: the package's own size.
 	packSize int64
 
@@ -102,7 +104,7 @@ type Store struct {
 	forks    sync.Map // workspaceID → forkRecord
 	replicas replicas
 	guests   guests
-	merging  chan struct{}  // holds a value while a merge is under way
+	merging  turn           // of the one merge that is under way: two of the same workspaces would both begin with the same state
 	calls    sync.WaitGroup // of authorities and views
 
 	failMu sync.Mutex
@@ -129,7 +131,7 @@ func open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, opt: o, log: o.Logger, open: make(map[workspaceID]*Workspace), emptied: make(map[uint32]struct{}),
 		reading: reading{open: make(map[vfs.Rev]int), pins: make(pins)}, changed: make(map[workspaceID]vfs.Rev),
-		views: make(map[*View]struct{}), merging: make(chan struct{}, 1), locked: make(map[workspaceID]struct{}),
+		views: make(map[*View]struct{}), merging: newTurn(), locked: make(map[workspaceID]struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -161,7 +163,7 @@ func (s *Store) start() error {
 	if s.opt.CacheBytes > 0 {
 		packSize = min(packSize, max(s.opt.CacheBytes/cachePacks, chunk.MaxSize))
 	}
-	s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize, Key: s.keys.packs})
+	s.packs, err = pack.Open(filepath.Join(s.dir, packDir), pack.Options{PackSize: packSize, Key: s.keys.packs, Hook: s.opt.packHook})
 	if err != nil {
 		return mapError(err)
 	}

@@ -83,9 +83,23 @@ func TestStatsOfDamaged(t *testing.T) {
 	w := openWorkspace(t, s, "ws")
 	hurt := storedFile(t, w, "hurt", random.bytes(16<<20))
 	storedFile(t, w, "sound", []byte(bulk(2)))
+	flipNode(t, w, hurt)
+	st, err := s.Stats(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Damaged != 1 || st.Inodes != 3 || st.DataBytes < 600_000 || st.Reclaimable != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// flipNode flips a bit of the root of a file's manifest, which is a tree.
+func flipNode(t *testing.T, w *Workspace, ino vfs.Ino) {
+	t.Helper()
+	s := w.store
 	r := s.reader()
 	defer r.Close()
-	rec, err := r.inode(w.id, hurt)
+	rec, err := r.inode(w.id, ino)
 	if err != nil || rec.Body.Kind != vfs.BodyTree {
 		t.Fatal(rec.Body.Kind, err)
 	}
@@ -97,14 +111,7 @@ func TestStatsOfDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flipBit(t, filepath.Join(dir, packDir, fmt.Sprintf("%08d.pack", loc.Pack)), int64(loc.Off+loc.Len/2))
-	st, err := s.Stats(bg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st.Damaged != 1 || st.Inodes != 3 || st.DataBytes < 600_000 || st.Reclaimable != 0 {
-		t.Errorf("%+v", st)
-	}
+	flipBit(t, filepath.Join(s.dir, packDir, fmt.Sprintf("%08d.pack", loc.Pack)), int64(loc.Off+loc.Len/2))
 }
 
 // TestUsageSamples marks many more chunks than are remembered.

@@ -215,7 +215,7 @@ func parentOf(ts *testscript.TestScript, pid int) int {
 	return parent
 }
 
-// flip inverts the byte in the middle of every file that a pattern matches.
+// flip inverts the byte in the middle of every file that a pattern matches, or one so many bytes before the end.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
 	files, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -225,7 +225,13 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		ts.Check(err)
-		b[len(b)/2] ^= 0xff
+		at := len(b) / 2
+		if len(args) > 1 {
+			n, err := strconv.Atoi(args[1])
+			ts.Check(err)
+			at = len(b) - n
+		}
+		b[at] ^= 0xff
 		ts.Check(os.WriteFile(name, b, 0o600))
 	}
 }
