@@ -25,7 +25,9 @@ type windowBounds struct {
 	revisions vfs.Rev
 	age       vfs.Time
 	bytes     uint64
+	slack     vfs.Time // by which it may be older before it begins anew
 	apart     vfs.Time // of marks
+	every     vfs.Rev  // marks are of multiples of it
 }
 
 // windowMark is a revision, when it was made, and how much had been written by then.
@@ -86,24 +88,37 @@ func (v *revision) slideWindow() {
 	}
 }
 
-// choose returns the first mark from which on the window is within its bounds, and forgets those before it. It is zero
-// when the window may stay as it is.
+// choose returns the mark with which the window may begin, and forgets those before it. It is zero when the window may stay as
+// it is.
 func (w *window) choose(head vfs.Rev, now vfs.Time, bytes uint64) (start vfs.Rev) {
-	within := func(m windowMark) bool {
-		return head-m.rev <= w.bounds.revisions && now-m.time <= w.bounds.age && w.written-m.written <= bytes
-	}
-	for len(w.marks) > 1 && !within(w.marks[0]) {
+	for long := w.isLong(head, now, bytes); long && w.passed(head, now, bytes); {
 		w.marks = w.marks[1:]
 		start = w.marks[0].rev
 	}
 	return start
 }
 
+// isLong reports whether so much has passed that the window is to begin anew.
+func (w *window) isLong(head vfs.Rev, now vfs.Time, bytes uint64) bool {
+	return w.passed(head, now, bytes) && (w.full(head, bytes) || now-w.marks[0].time >= w.bounds.age+w.bounds.slack)
+}
+
+// passed reports whether the window may begin with its second mark. Of its age it has no less than it may: what was when that began
+// is in it.
+func (w *window) passed(head vfs.Rev, now vfs.Time, bytes uint64) bool {
+	return len(w.marks) > 1 && (w.full(head, bytes) || now-w.marks[1].time > w.bounds.age)
+}
+
+// full reports whether more is in the window than may be.
+func (w *window) full(head vfs.Rev, bytes uint64) bool {
+	return head-w.marks[0].rev > w.bounds.revisions || w.written-w.marks[0].written > bytes
+}
+
 // note counts what a revision has written.
 func (w *window) note(rev vfs.Rev, now vfs.Time, bytes uint64) {
 	w.written += bytes
 	apart := len(w.marks) == 0 || now-w.marks[len(w.marks)-1].time >= w.bounds.apart
-	if len(w.marks) == 0 || rev%discardEvery == 0 && apart {
+	if len(w.marks) == 0 || rev%w.bounds.every == 0 && apart {
 		w.marks = append(w.marks, windowMark{rev: rev, time: now, written: w.written})
 	}
 }
@@ -111,7 +126,9 @@ func (w *window) note(rev vfs.Rev, now vfs.Time, bytes uint64) {
 // recoverWindows finds the window and the history of a store that is being opened. How much was written since they began
 // is taken from what the revisions say.
 func (s *Store) recoverWindows(r *reader) error {
-	s.window.bounds = windowBounds{revisions: windowRevisions, age: vfs.Time(windowAge), bytes: windowBytes}
+	s.window.bounds = windowBounds{
+		revisions: windowRevisions, age: vfs.Time(windowAge), bytes: windowBytes, every: discardEvery,
+	}
 	err := r.get([]byte{keyWindow}, func(b []byte) error {
 		v, err := uvarints(b, 1)
 		if err == nil {

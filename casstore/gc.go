@@ -194,7 +194,8 @@ func (c *collector) collect(ctx context.Context, aim aim) (report GCReport, err 
 	s := c.store
 	// What has been deleted is garbage only when that is committed.
 	if err := s.edit(ctx, func(v *revision) error {
-		v.forced = s.replicas.any.Load() // what was fetched is in an index in memory, where it counts as live
+		// What was fetched is in an index in memory, where it counts as live; and history may have passed since the last commit.
+		v.forced = s.replicas.any.Load() || s.isHistoryLong()
 		return nil
 	}); err != nil {
 		return report, err

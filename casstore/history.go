@@ -32,7 +32,8 @@ func decodeHistory(b []byte) (historyRecord, error) {
 	return historyRecord{keep: vfs.Time(v[0]), start: vfs.Rev(v[1])}, nil
 }
 
-// KeepHistory has every revision of the last d be readable from now on; zero for none. It is at most a fifth of the disk,
+// KeepHistory has every revision of the last d be readable from now on; zero for none. What is older stays a little longer: for
+// a 256th of d, a second at the least, and until something is committed or collected. It is at most a fifth of the disk,
 // or less when space is needed. A store that was never told keeps none.
 func (s *Store) KeepHistory(ctx context.Context, d time.Duration) error {
 	if d < 0 {
@@ -47,7 +48,7 @@ func (s *Store) KeepHistory(ctx context.Context, d time.Duration) error {
 			h.start = v.rev
 			s.history.marks = nil
 		}
-		s.history.bounds.age = h.keep
+		s.history.bounds.keep(h.keep)
 		v.setHistory(h)
 		return nil
 	})
@@ -106,16 +107,26 @@ func (s *Store) historyStart() vfs.Rev {
 	return s.reading.kept
 }
 
-// slideHistory moves the start of the history on, now and then.
+// keep has the history be of an age, and a little more, so that it begins anew now and then only.
+func (b *windowBounds) keep(age vfs.Time) {
+	b.age, b.slack = age, max(vfs.Time(markApart), age/historySlack)
+}
+
+// slideHistory moves the start of the history on.
 func (v *revision) slideHistory() {
 	s := v.store
 	old := s.historyStart()
-	if old == 0 || v.history != nil || v.rev%discardEvery != 0 {
+	if old == 0 || v.history != nil {
 		return
 	}
 	if start := s.history.choose(v.rev, s.now(), s.history.bounds.bytes); start > old {
 		v.startHistory(start)
 	}
+}
+
+// isHistoryLong reports whether a revision would move the start of the history on. It is for the committer's goroutine.
+func (s *Store) isHistoryLong() bool {
+	return s.historyStart() > 0 && s.history.isLong(s.head(), s.now(), s.history.bounds.bytes)
 }
 
 // startHistory has the history begin later.
@@ -158,9 +169,8 @@ func (s *Store) recoverHistory(r *reader) error {
 	if disk, err := s.diskSize(); err == nil {
 		bytes = min(bytes, disk*historyShare/100)
 	}
-	s.history.bounds = windowBounds{
-		revisions: windowRevisions, age: h.keep, bytes: bytes, apart: vfs.Time(markApart),
-	}
+	s.history.bounds = windowBounds{revisions: windowRevisions, bytes: bytes, apart: vfs.Time(markApart), every: 1}
+	s.history.bounds.keep(h.keep)
 	s.reading.kept, s.reading.keep = h.start, h.keep
 	return nil
 }

@@ -198,6 +198,10 @@ const (
 	// markApart is how far apart in time marks of a window are: for a day they take two megabytes.
 	markApart = time.Second
 
+	// historySlack is the part of its age, as a divisor, by which the history may be older before it begins anew, which is a record
+	// in a commit; markApart at the least.
+	historySlack = 256
+
 	// logKept is how many revisions the log has of a store that keeps no history.
 	logKept = 4 << 10
 

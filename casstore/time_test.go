@@ -266,6 +266,57 @@ func TestHistoryEnds(t *testing.T) {
 		t.Errorf("collected %+v, %v: the chunks of what has passed are still there", report, err)
 	}
 	openView(t, s, "ws", "10m")
+	// The history ends when it is to, and not before, also when nothing is committed any more.
+	last := commitTree(t, w)
+	now = now.Add(time.Minute)
+	makeFile(t, w, "more", "")
+	commitTree(t, w)
+	for _, x := range []struct {
+		wait time.Duration
+		want error
+	}{{59 * time.Minute, nil}, {2 * time.Minute, vfs.ErrNoRevision}} {
+		now = now.Add(x.wait)
+		if _, err := s.GC(bg); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.OpenView(bg, "ws", fmt.Sprint(last))
+		if !errors.Is(err, x.want) {
+			t.Errorf("after %v: %v, want %v", x.wait, err, x.want)
+		}
+		if err != nil {
+			continue
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWindowChoose looks where a window begins.
+func TestWindowChoose(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		bounds windowBounds
+		want   vfs.Rev // it begins with, when it may be shorter
+	}{
+		{"nothing bounds it", windowBounds{revisions: 1000, age: 1000, bytes: 1000}, 0},
+		{"its age, and what was there then", windowBounds{revisions: 1000, age: 25, bytes: 1000}, 30},
+		{"its age, to the moment", windowBounds{revisions: 1000, age: 20, bytes: 1000}, 30},
+		{"its age alone, which is less than that of the last mark", windowBounds{revisions: 1000, age: 1, bytes: 1000}, 50},
+		{"its age, of which little more has passed", windowBounds{revisions: 1000, age: 25, bytes: 1000, slack: 26}, 0},
+		{"its age, of which enough has passed", windowBounds{revisions: 1000, age: 25, bytes: 1000, slack: 25}, 30},
+		{"its revisions", windowBounds{revisions: 25, age: 1000, bytes: 1000}, 40},
+		{"its bytes", windowBounds{revisions: 1000, age: 1000, bytes: 5}, 50},
+		{"and the last stays", windowBounds{}, 50},
+	} {
+		w := window{bounds: c.bounds, written: 50}
+		for i := range vfs.Rev(5) {
+			w.marks = append(w.marks, windowMark{rev: 10 * (i + 1), time: vfs.Time(10 * (i + 1)), written: uint64(10 * (i + 1))})
+		}
+		if got := w.choose(60, 60, c.bounds.bytes); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 // TestHistoryGivesWay fills a disk with what is only history.
