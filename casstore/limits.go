@@ -299,6 +299,9 @@ const (
 	// fifty bytes for each: a quarter of the guests that there may be.
 	loadLoose = maxGuests / 4
 
+	// maxQuota is the largest quota, in bytes or inodes: sums of what is used, signed, stay far from their own ends.
+	maxQuota = 1 << 62
+
 	// maxIno is the highest number that an inode from elsewhere may have: a store gives the numbers above it.
 	maxIno = 1 << 62
 )

@@ -103,8 +103,13 @@ func (s *Store) quotaOf(ws workspaceID) (quotaRecord, error) {
 
 // SetQuota bounds what a workspace may hold, from now on. When it holds more already, it can only shrink. A fork begins with
 // the quota of what it was made of, and has its own. What mirrors push is bounded too, but no merge, restore or load. It
-// counts all records of the workspace if that has not had a quota. ErrNoWorkspace, ErrNotSupported for a replica.
+// counts all records of the workspace if that has not had a quota. ErrNoWorkspace, ErrNotSupported for a replica, ErrInvalid for
+// more than 2^62 of either.
 func (s *Store) SetQuota(ctx context.Context, workspace string, q Quota) error {
+	if q.Bytes > maxQuota || q.Inodes > maxQuota {
+		return fmt.Errorf("quota of workspace %q: %d bytes and %d inodes, at most %d: %w", workspace, q.Bytes, q.Inodes,
+			uint64(maxQuota), vfs.ErrInvalid)
+	}
 	w, err := s.OpenWorkspace(ctx, workspace)
 	if err == nil {
 		defer w.leave()
@@ -301,26 +306,40 @@ func (p *pushPlan) quota() error {
 	if q == nil {
 		return nil
 	}
-	bytes, inodes := int64(0), int64(0)
+	var more quotaSums
 	for _, node := range p.order {
-		node.sees()
-		switch {
-		case node.record == nil:
-		case node.removed() && node.n != nil:
-			bytes -= node.n.charged
-			inodes--
-		case !node.removed() && node.n == nil:
-			bytes += chargeOf(node.rec)
-			inodes++
-		case !node.removed() && node.bytes:
-			bytes += chargeOf(node.rec) - node.n.charged
-		}
+		more = more.plus(node.usesMore(w))
 	}
-	if bytes > 0 && q.Bytes > 0 && q.bytes+bytes > int64(q.Bytes) {
-		return fmt.Errorf("%d bytes more, %d of %d are used: %w", bytes, q.bytes, q.Bytes, vfs.ErrQuota)
+	if more.bytes > 0 && q.Bytes > 0 && q.bytes+more.bytes > int64(q.Bytes) {
+		return fmt.Errorf("%d bytes more, %d of %d are used: %w", more.bytes, q.bytes, q.Bytes, vfs.ErrQuota)
 	}
-	if inodes > 0 && q.Inodes > 0 && q.inodes+inodes > int64(q.Inodes) {
-		return fmt.Errorf("%d inodes more, %d of %d are used: %w", inodes, q.inodes, q.Inodes, vfs.ErrQuota)
+	if more.inodes > 0 && q.Inodes > 0 && q.inodes+more.inodes > int64(q.Inodes) {
+		return fmt.Errorf("%d inodes more, %d of %d are used: %w", more.inodes, q.inodes, q.Inodes, vfs.ErrQuota)
 	}
 	return nil
+}
+
+// usesMore is how much more an inode uses after a push than before. What is removed and held is used until that ends, as when it is
+// removed here.
+func (node *plannedNode) usesMore(w *Workspace) (more quotaSums) {
+	node.sees()
+	n := node.n
+	if node.record == nil {
+		return more
+	}
+	was := quotaSums{}
+	if n != nil && n.counted {
+		was = quotaSums{-n.charged, -1}
+	}
+	switch {
+	case node.removed():
+		if w.holds[node.ino] > 0 {
+			return more
+		}
+		return was
+	case n != nil && n.attr.Type == node.rec.Type && !node.bytes: // which has its size from memory, if it is a file
+		return quotaSums{0, was.inodes + 1}
+	}
+	more.add(node.rec, 1)
+	return more.plus(was)
 }

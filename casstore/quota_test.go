@@ -282,6 +282,42 @@ func TestQuotaOfPush(t *testing.T) {
 	sameWhenCounted(t, w)
 }
 
+// TestQuotaOfPushThatReplaces pushes a file in the place of another, which counts as long as somebody has it open.
+func TestQuotaOfPushThatReplaces(t *testing.T) {
+	w, d, ino := pushed(t, Options{DefaultHistory: time.Hour}) // "old text"
+	s := w.store
+	setQuota(t, s, "ws", Quota{Bytes: 8, Inodes: 3})
+	eight := vfs.InodeRecord{
+		Type: vfs.TypeRegular, Mode: 0o644, Size: 8, Body: vfs.Body{Kind: vfs.BodyInline, Data: []byte("new text")},
+	}
+	w.Hold(ino)
+	d.remove(d.find("file"))
+	d.make(vfs.RootIno, "new", eight)
+	push := d.changes()
+	if _, err := d.a.Push(bg, d.peer, push); !errors.Is(err, vfs.ErrQuota) {
+		t.Errorf("in the place of what is open: %v", err)
+	}
+	w.Release(ino, 1)
+	if o, err := d.a.Push(bg, d.peer, push); err != nil || !o.Applied() {
+		t.Errorf("in the place of what was: %+v, %v", o, err)
+	}
+	sameWhenCounted(t, w)
+}
+
+// TestLargestQuota sets the largest there is, and refuses a larger one.
+func TestLargestQuota(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w := openWorkspace(t, s, "ws")
+	for _, q := range []Quota{{Bytes: maxQuota + 1}, {Inodes: 1 << 63}} {
+		if err := s.SetQuota(bg, "ws", q); !errors.Is(err, vfs.ErrInvalid) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	setQuota(t, s, "ws", Quota{Bytes: maxQuota, Inodes: maxQuota})
+	makeFile(t, w, "file", "x")
+	sameWhenCounted(t, w)
+}
+
 // TestQuotaAskedWhileSet asks for the use of a workspace that has no quota, and gets the answer when it has been given one:
 // that stays.
 func TestQuotaAskedWhileSet(t *testing.T) {
