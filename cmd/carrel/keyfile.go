@@ -39,10 +39,25 @@ func (p *program) withKeyFile(c *cli.Command) {
 	if !has("key-file") {
 		c.Flags = append(slices.Clone(c.Flags), keyFileFlag())
 	}
+	hidden := c.Hidden // a command that another has started, which has said it
 	c.Before = func(c *cli.Context) (err error) {
 		p.keyFile, err = keyFileOf(c)
+		if err == nil && !hidden {
+			p.warnOfKeyFile()
+		}
 		return err
 	}
+}
+
+// warnOfKeyFile says when somebody else may read or change the key file: also where the key is not needed this time. What is
+// no file has none of its own access rights.
+func (p *program) warnOfKeyFile() {
+	info, err := os.Stat(p.keyFile)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	p.warn(fmt.Sprintf("others than you may read or change the key in %s: its mode is %04o, and 'chmod 600 %[1]s' mends that", p.keyFile,
+		info.Mode().Perm()))
 }
 
 // keyFileOf returns the path of the key file, absolute, or nothing.
