@@ -14,13 +14,7 @@ import (
 // TestEditsMakeFewChunks makes small changes of a large file, and counts the chunks that are new. CARREL_EDITS_MIB is its size in
 // MiB (64).
 func TestEditsMakeFewChunks(t *testing.T) {
-	mib := 64
-	if text := os.Getenv("CARREL_EDITS_MIB"); text != "" {
-		var err error
-		if mib, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	mib := envNumber(t, "CARREL_EDITS_MIB", 64)
 	size := uint64(mib) << 20
 	s := openStore(t, t.TempDir(), Options{})
 	w := openWorkspace(t, s, "ws")
@@ -88,4 +82,18 @@ func TestEditsMakeFewChunks(t *testing.T) {
 	inserted := makeFile(t, w, "inserted", "x")
 	fill(inserted, 1)
 	changed("a byte inserted at the front", inserted, 4)
+}
+
+// envNumber is what a variable of the environment says, or d when there is none.
+func envNumber(t *testing.T, name string, d int) int {
+	t.Helper()
+	text, ok := os.LookupEnv(name)
+	if !ok {
+		return d
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		t.Fatalf("%s=%s is no number", name, text)
+	}
+	return n
 }

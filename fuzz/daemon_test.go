@@ -37,6 +37,9 @@ const verboseEnv = "CARREL_VERBOSE"
 // encryptedEnv makes daemons encrypt their stores.
 const encryptedEnv = "CARREL_ENCRYPTED"
 
+// historyEnv has daemons keep history: for how long, as [time.ParseDuration] has it.
+const historyEnv = "CARREL_HISTORY"
+
 // Bounds for what a test waits for; they only tell what is slow from what hangs.
 const (
 	startPatience = 60 * time.Second
@@ -96,6 +99,15 @@ func openStore(dir string, log *slog.Logger) (*casstore.Store, *casstore.Workspa
 	s, err := casstore.Open(dir, o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if span := os.Getenv(historyEnv); span != "" {
+		d, err := time.ParseDuration(span)
+		if err == nil {
+			err = s.KeepHistory(context.Background(), d)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", historyEnv, err), s.Close())
+		}
 	}
 	w, err := s.OpenWorkspace(context.Background(), workspaceName)
 	if errors.Is(err, vfs.ErrNoWorkspace) {
