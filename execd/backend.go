@@ -11,7 +11,7 @@ import (
 // Backend runs one kind of thing. Its methods are safe for concurrent use.
 type Backend interface {
 	// Start begins a run and returns when it has begun. Its error says that nothing was run, and will not be:
-	// ErrNotSupported for a spec that the backend cannot do, ErrNotExist for a program that there is not, ErrBusy when
+	// ErrNotSupported for a spec that the backend cannot do, ErrNoProgram or ErrNotRunnable for its program, ErrBusy when
 	// there is no room. ctx is for the start alone: its end after Start returned means nothing.
 	Start(ctx context.Context, j Job, out Output) (Process, error)
 
@@ -50,8 +50,8 @@ type Process interface {
 	// Wait returns when the run is over: nothing of it runs, and all that it wrote was given to the output.
 	Wait() Exit
 	// Input gives it more standard input and returns when all of p was taken or never will be: ErrClosed then,
-	// ErrInterrupted when ctx ended. It does not keep p.
-	Input(ctx context.Context, p []byte) error
+	// ErrInterrupted when ctx ended. The first n bytes were taken, and no others. It does not keep p.
+	Input(ctx context.Context, p []byte) (n int, err error)
 	// CloseInput ends its standard input.
 	CloseInput() error
 	// Signal sends a signal, by its number on Linux: SIGKILL ends everything that the run has started; others go to

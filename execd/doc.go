@@ -25,6 +25,8 @@
 //     started again, whatever breaks.
 //   - Events have numbers without holes: 1, 2, 3. Any number of readers attach, from any number. Who attaches after
 //     number n is given n+1 first. What fell out of the log is told as one event of kind [Gap], never left out silently.
+//   - Input has an order. Who may lose a connection gives it as a feed, by offsets, and each byte is taken once however often it is
+//     given ([Exec.Feed]).
 //   - The log keeps the beginning and the end of what was written (Limits in limits.go). A reader that holds ([Hold])
 //     makes the program wait instead, as a pipe does, so nothing falls out before that reader has it.
 //   - The last event is the exit, and after it nothing comes. Output that descendants of the program write after its own

@@ -26,6 +26,7 @@ type Exec struct {
 	ready    chan struct{} // closed when it was started, or could not be
 	done     chan struct{} // closed when it has ended and its result is there
 
+	feeds     feeds
 	workspace Workspace // used by whoever starts it, and then by run
 	release   func()    // lets the daemon end
 
@@ -82,10 +83,10 @@ func (e *Exec) Attach(after uint64, hold bool) *Reader { return e.log.Attach(aft
 // Input gives the exec standard input and returns when it was taken. ErrClosed when it takes none any more.
 func (e *Exec) Input(ctx context.Context, p []byte) error {
 	process, err := e.running("input")
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = process.Input(ctx, p)
 	}
-	return process.Input(ctx, p)
+	return err
 }
 
 // CloseInput ends the exec's standard input.

@@ -69,7 +69,7 @@ func (p *funcProcess) Wait() Exit {
 }
 
 // Input implements [Process].
-func (p *funcProcess) Input(ctx context.Context, b []byte) error { return p.stdin.give(ctx, b) }
+func (p *funcProcess) Input(ctx context.Context, b []byte) (int, error) { return p.stdin.give(ctx, b) }
 
 // CloseInput implements [Process].
 func (p *funcProcess) CloseInput() error {

@@ -45,17 +45,17 @@ func (b *inbox) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// give waits until the reader has taken p.
-func (b *inbox) give(ctx context.Context, p []byte) error {
+// give waits until the reader has taken p, all of it or nothing.
+func (b *inbox) give(ctx context.Context, p []byte) (n int, err error) {
 	select {
 	case <-b.eof:
 	case <-b.gone:
 	case b.more <- bytes.Clone(p):
-		return nil
+		return len(p), nil
 	case <-ctx.Done():
-		return fmt.Errorf("input: %w", vfs.ErrInterrupted)
+		return 0, fmt.Errorf("input: %w", vfs.ErrInterrupted)
 	}
-	return fmt.Errorf("input: %w", vfs.ErrClosed)
+	return 0, fmt.Errorf("input: %w", vfs.ErrClosed)
 }
 
 func (b *inbox) end() { b.closing.Do(func() { close(b.eof) }) }

@@ -31,6 +31,8 @@ const (
 	MaxSource = 4 << 20
 	// MaxInput bounds what is given at the start as standard input or structured input. More goes through Input.
 	MaxInput = 4 << 20
+	// MaxFeeds is how many feeds an exec may have in its life: what is known of each is kept to its end.
+	MaxFeeds = 64
 	// MaxValue bounds a result value.
 	MaxValue = 4 << 20
 	// MaxTimeout bounds a time limit.

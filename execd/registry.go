@@ -162,6 +162,7 @@ func (r *Registry) claim(spec *Spec, digest [sha256.Size]byte, why string) (e *E
 	e = &Exec{
 		registry: r, dir: dir, digest: digest, created: time.Now(), log: newLog(dir, r.config.LogSize, seal),
 		ready: make(chan struct{}), done: make(chan struct{}), spec: spec.public(), why: why, state: StateStarting,
+		feeds: newFeeds(),
 	}
 	r.execs[spec.ID] = e
 	r.running++

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path"
@@ -44,8 +43,8 @@ func (p *program) execCommand() *cli.Command {
 			"when its end is told, the server has all that it wrote, or that is said.\n\n" +
 			"With --on it runs on a machine that has joined the workspace and offers that, over the connection that it has made: in its\n" +
 			"bash, or a container of its programs. What is said of a workspace that was joined holds there. When the connection\n" +
-			"breaks, nothing is run again: its output is taken up where it was, for two minutes, and by 'carrel attach --on\n" +
-			"WORKSPACE:MACHINE ID' later.\n\n" +
+			"breaks, nothing is run again: its input and output are taken up where they were, for two minutes, and its\n" +
+			"output by 'carrel attach --on WORKSPACE:MACHINE ID' later.\n\n" +
 			"With --fork it runs in a fork, a workspace of its own that has all that is here and takes a moment to make, and what\n" +
 			"is different afterwards is printed as 'carrel diff' does, on standard error when the output is the command's. With\n" +
 			"--merge that is merged when its exit status is 0, as 'carrel merge' does. A fork that was named stays; one that was\n" +
@@ -240,7 +239,7 @@ func startFailed(err error) error {
 		return told(err, "'carrel join --exec-as NAME' offers one, while 'carrel serve' runs here.")
 	case errors.Is(err, vfs.ErrNotExist):
 		return &statusError{err, execd.CodeNoProgram}
-	case errors.Is(err, vfs.ErrNotPermitted):
+	case errors.Is(err, execd.ErrNotRunnable), errors.Is(err, vfs.ErrNotPermitted):
 		return &statusError{err, execd.CodeNotRun}
 	}
 	return err
@@ -264,14 +263,40 @@ const inputChunk = 64 << 10
 // feed gives an exec our standard input, as long as the session lasts.
 func (f *follower) feed(ctx context.Context) {
 	buf := make([]byte, inputChunk)
+	feed, given := strings.ToLower(rand.Text()[:12]), uint64(0)
 	for {
 		n, err := f.program.stdin.Read(buf)
 		last := err != nil
-		if err := f.execs.Input(ctx, f.id, buf[:n], last); err != nil || last {
-			if err != nil && ctx.Err() == nil && !errors.Is(err, vfs.ErrClosed) && !errors.Is(err, io.EOF) {
-				f.program.say("standard input: %v", err)
-			}
+		err = f.give(ctx, feed, given, buf[:n], last)
+		given += uint64(n)
+		switch {
+		case errors.Is(err, api.ErrBroken), errors.Is(err, api.ErrNoMachine):
+			f.program.say("standard input: not all of it was given, since the connection does not come back: %v", err)
+		case err != nil && ctx.Err() == nil && !errors.Is(err, vfs.ErrClosed):
+			f.program.say("standard input: %v", err)
+		}
+		if err != nil || last {
 			return
+		}
+	}
+}
+
+// give gives an exec what a feed has from an offset on, again and again while the connection is broken, as following is taken up again.
+func (f *follower) give(ctx context.Context, feed string, offset uint64, p []byte, last bool) error {
+	var lost time.Time
+	for {
+		err := f.execs.Feed(ctx, f.id, feed, offset, p, last)
+		if !errors.Is(err, api.ErrBroken) && !errors.Is(err, api.ErrNoMachine) || ctx.Err() != nil {
+			return err
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		}
+		if time.Since(lost) > f.patience {
+			return err
+		}
+		if waitFor(ctx, ownerRetry) != nil {
+			return nil // the session is over
 		}
 	}
 }

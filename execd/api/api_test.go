@@ -151,7 +151,7 @@ func (d *desk) do(t *testing.T, method, path, body string, headers ...string) (i
 // Every sentinel has its place in the table, its own name, and comes back from the wire as itself.
 func TestStatuses(t *testing.T) {
 	names := map[string]bool{}
-	for _, s := range append(vfs.Errors(), ErrUnknown) {
+	for _, s := range append(vfs.Errors(), ErrUnknown, execd.ErrNoProgram, execd.ErrNotRunnable) {
 		if name := statusOf(fmt.Errorf("x: %w", s)).name; name == "" || names[name] {
 			t.Errorf("%v has the name %q", s, name)
 		} else {

@@ -14,8 +14,8 @@ import (
 	"github.com/carrelfs/carrel/execd/api/carrel/v1/carrelv1connect"
 )
 
-// Client runs things on the workspaces of a daemon, and works on their files. Its errors wrap the sentinels of vfs; ErrClosed
-// says that the connection broke, and what became of the call is not known.
+// Client runs things on the workspaces of a daemon, and works on their files. Its errors wrap the sentinels of vfs;
+// ErrBroken says that the connection broke, and what became of the call is not known.
 type Client struct {
 	calls     carrelv1connect.ExecServiceClient
 	files     carrelv1connect.FilesServiceClient
@@ -98,6 +98,13 @@ func (c *Client) Attach(ctx context.Context, id string, after uint64, hold bool)
 // Input gives an exec standard input; last says that there is no more.
 func (c *Client) Input(ctx context.Context, id string, p []byte, last bool) error {
 	_, err := c.calls.Input(ctx, connect.NewRequest(&carrelv1.InputRequest{Id: id, Data: p, Close: last}))
+	return Error(err)
+}
+
+// Feed gives an exec standard input, as what a feed has from offset on, and may be called again with the same when the connection
+// broke: see execd.Exec.Feed. Last says that there is no more.
+func (c *Client) Feed(ctx context.Context, id, feed string, offset uint64, p []byte, last bool) error {
+	_, err := c.calls.Input(ctx, connect.NewRequest(&carrelv1.InputRequest{Id: id, Data: p, Close: last, Feed: feed, Offset: offset}))
 	return Error(err)
 }
 

@@ -99,13 +99,18 @@ func (s *service) Input(
 	ctx context.Context, r *connect.Request[carrelv1.InputRequest],
 ) (*connect.Response[carrelv1.InputResponse], error) {
 	e, err := s.get(r.Header(), r.Msg.GetId())
-	if err == nil && len(r.Msg.GetData()) > 0 {
+	answer := &carrelv1.InputResponse{}
+	switch {
+	case err != nil:
+	case r.Msg.GetFeed() != "":
+		answer.Taken, err = e.Feed(ctx, r.Msg.GetFeed(), r.Msg.GetOffset(), r.Msg.GetData())
+	case len(r.Msg.GetData()) > 0:
 		err = e.Input(ctx, r.Msg.GetData())
 	}
 	if err == nil && r.Msg.GetClose() {
 		err = e.CloseInput()
 	}
-	return connect.NewResponse(&carrelv1.InputResponse{}), wireError(err)
+	return connect.NewResponse(answer), wireError(err)
 }
 
 // Signal implements carrelv1connect.ExecServiceHandler.

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
+	"github.com/carrelfs/carrel/execd"
 )
 
 // errorHeader carries the name of a sentinel.
@@ -26,6 +27,8 @@ type status struct {
 var statuses = []status{
 	{ErrUnknown, "unknown", connect.CodeUnauthenticated, http.StatusUnauthorized},
 	{ErrNoMachine, "no_machine", connect.CodeNotFound, http.StatusNotFound},
+	{execd.ErrNoProgram, "no_program", connect.CodeNotFound, http.StatusNotFound},
+	{execd.ErrNotRunnable, "not_runnable", connect.CodeFailedPrecondition, http.StatusConflict},
 	{vfs.ErrNotExist, "not_exist", connect.CodeNotFound, http.StatusNotFound},
 	{vfs.ErrNoWorkspace, "no_workspace", connect.CodeNotFound, http.StatusNotFound},
 	{vfs.ErrNoRevision, "no_revision", connect.CodeNotFound, http.StatusNotFound},
@@ -122,7 +125,10 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.sentinel }
 
-// Error gives the sentinel of an error of a call back. The error of a connection that broke is ErrClosed.
+// ErrBroken is for a connection that broke: whether the call has reached anybody is not known. It is an ErrClosed of vfs.
+var ErrBroken = fmt.Errorf("the connection broke: %w", vfs.ErrClosed)
+
+// Error gives the sentinel of an error of a call back, or ErrBroken.
 func Error(err error) error {
 	var e *connect.Error
 	if err == nil || !errors.As(err, &e) {
@@ -140,7 +146,7 @@ func Error(err error) error {
 		return &remoteError{e.Message(), vfs.ErrInterrupted}
 	}
 	if !connect.IsWireError(err) {
-		return &remoteError{"connection to the daemon: " + e.Message(), vfs.ErrClosed}
+		return &remoteError{"connection to the daemon: " + e.Message(), ErrBroken}
 	}
 	return err
 }

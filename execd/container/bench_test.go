@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ import (
 )
 
 // From start to exit of true: medians of rounds in which everything takes its turn, in microseconds. First is the first
-// exec of a workspace once another one has had execs, cold the very first.
+// exec of a workspace once another one has had execs, cold the very first; bwrap and crun are there where the machine has them, crun
+// with a container of ours.
 //
 //	go test ./execd/container -run '^$' -bench Start -benchtime 200x
 func BenchmarkStart(b *testing.B) {
@@ -21,6 +23,8 @@ func BenchmarkStart(b *testing.B) {
 	later := newDesk(b, nil)
 	benchStart(b, later, "ws")
 	first := newDesk(b, nil)
+	bundles := filepath.Join(b.TempDir(), "bundles")
+	runtimes := newDesk(b, func(c *Config) { c.Bundles = bundles })
 	n := 0
 	took := map[string][]time.Duration{}
 	turn := func(name string, f func()) {
@@ -32,6 +36,9 @@ func BenchmarkStart(b *testing.B) {
 		turn("fork+exec", func() { benchCommand(b, "true") })
 		if _, err := exec.LookPath(bwrap[0]); err == nil {
 			turn("bwrap", func() { benchCommand(b, bwrap...) })
+		}
+		if _, err := exec.LookPath("crun"); err == nil {
+			turn("crun", func() { benchSpec(b, runtimes, execd.Spec{Workspace: "ws", Runtime: "crun", Args: []string{"true"}}) })
 		}
 		turn("later", func() { benchStart(b, later, "ws") })
 		n++
@@ -94,7 +101,11 @@ func benchCommand(b *testing.B, args ...string) {
 }
 
 func benchStart(b *testing.B, d *desk, workspace string) {
-	p, err := d.Start(context.Background(), execd.Job{Spec: execd.Spec{Workspace: workspace, Args: []string{"true"}}}, newLog())
+	benchSpec(b, d, execd.Spec{Workspace: workspace, Args: []string{"true"}})
+}
+
+func benchSpec(b *testing.B, d *desk, s execd.Spec) {
+	p, err := d.Start(context.Background(), execd.Job{Spec: s}, newLog())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -155,10 +155,10 @@ func TestInputGivenUp(t *testing.T) {
 	for range 3000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		go cancel()
-		if err := p.Input(ctx, []byte("x")); err != nil && !errors.Is(err, vfs.ErrInterrupted) {
+		if _, err := p.Input(ctx, []byte("x")); err != nil && !errors.Is(err, vfs.ErrInterrupted) {
 			t.Fatal(err)
 		}
-		if err := p.Input(t.Context(), []byte("y")); err != nil {
+		if _, err := p.Input(t.Context(), []byte("y")); err != nil {
 			t.Fatal(err)
 		}
 	}

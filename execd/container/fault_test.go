@@ -18,9 +18,14 @@ import (
 // newRegistry returns a registry with real containers.
 func newRegistry(t *testing.T, dir string) *execd.Registry {
 	t.Helper()
-	d := newDesk(t, nil)
+	return newRegistryOf(t, newDesk(t, nil), dir, execd.MaxRunning)
+}
+
+// newRegistryOf returns one of the containers of a desk, in which at most so many execs run.
+func newRegistryOf(t *testing.T, d *desk, dir string, most int) *execd.Registry {
+	t.Helper()
 	r, err := execd.Open(execd.Config{
-		Dir: dir, Backends: map[string]execd.Backend{"container": d}, Default: "container",
+		Dir: dir, MaxRunning: most, Backends: map[string]execd.Backend{"container": d}, Default: "container",
 		Open: func(context.Context, string) (execd.Workspace, error) { return still{}, nil },
 	})
 	if err != nil {

@@ -118,6 +118,16 @@ func TestImage(t *testing.T) {
 	if x := p.Wait(); x.Code != 6 || out.text(execd.Stdout) != "image spec\n" {
 		t.Errorf("%+v, %q, %q", x, out.text(execd.Stdout), out.text(execd.Stderr))
 	}
+	for _, args := range [][]string{{"no-such-program"}, {"/no/such"}} { // in a container that there is, as in the first exec of one
+		job := execd.Job{Spec: execd.Spec{Workspace: "ws", Args: args, Root: s.Root}}
+		if _, err := d.Start(t.Context(), job, newLog()); !errors.Is(err, execd.ErrNoProgram) {
+			t.Errorf("%q: %v", args, err)
+		}
+		job.Workspace = args[0][1:2] + "-other"
+		if _, err := d.Start(t.Context(), job, newLog()); !errors.Is(err, execd.ErrNoProgram) {
+			t.Errorf("%q, the first of a container: %v", args, err)
+		}
+	}
 	again, _ := d.start(t, s)
 	if again.Wait(); again.(*process).cell != p.(*process).cell {
 		t.Error("an image has two roots")

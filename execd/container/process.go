@@ -80,7 +80,7 @@ func (p *process) hearStart(name string, sendErr error) error {
 	if err != nil {
 		return fmt.Errorf("start %q: the first process of the exec has died: %w", name, errors.Join(vfs.ErrInterrupted, sendErr))
 	}
-	if err := startError(report); err != nil {
+	if err := startError(name, report); err != nil {
 		return err
 	}
 	if len(fds) == 1 {
@@ -90,15 +90,24 @@ func (p *process) hearStart(name string, sendErr error) error {
 }
 
 // startError translates why a command was not started.
-func startError(r launch.Report) error {
+func startError(name string, r launch.Report) error {
 	err := r.Err()
+	errno := unix.Errno(r.Errno)
+	switch {
+	case !r.Program, errno == unix.EAGAIN, errno == unix.ENOMEM: // it has nothing to do with which program it is
+	case errno == unix.ENOENT && r.Step == "find":
+		return fmt.Errorf("%s: %w", name, execd.ErrNoProgram)
+	case errno == unix.ENOENT:
+		return fmt.Errorf("%s: %w: it is there, but the interpreter or loader that it names is not", name, execd.ErrNoProgram)
+	default:
+		return fmt.Errorf("%s: %w: %v", name, execd.ErrNotRunnable, errno)
+	}
 	for _, t := range []struct {
 		errno    unix.Errno
 		sentinel error
 	}{
 		{unix.ENOENT, vfs.ErrNotExist}, {unix.EACCES, vfs.ErrNotPermitted}, {unix.ENOTDIR, vfs.ErrNotDir},
-		{unix.ENOEXEC, vfs.ErrNotSupported}, {unix.E2BIG, vfs.ErrTooBig}, {unix.ENAMETOOLONG, vfs.ErrNameTooLong},
-		{unix.EAGAIN, vfs.ErrBusy}, {unix.ENOMEM, vfs.ErrBusy},
+		{unix.ENAMETOOLONG, vfs.ErrNameTooLong}, {unix.EAGAIN, vfs.ErrBusy}, {unix.ENOMEM, vfs.ErrBusy},
 	} {
 		if errors.Is(err, t.errno) {
 			return fmt.Errorf("%s: %w", r.Step, t.sentinel)

@@ -3,13 +3,11 @@ package container
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -142,17 +140,36 @@ func TestStartErrors(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(d.dir, "ws"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, "ws", "plain"), []byte("echo"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"plain": "echo", "dead": "#!/no/such/interpreter\n", "noise": "\x7fnoise", "bin/only-here": "x",
+	} {
+		path := filepath.Join(d.dir, "ws", name)
+		mode := os.FileMode(0o755)
+		if name == "plain" || name == "bin/only-here" {
+			mode = 0o644
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range []struct {
 		name string
 		spec execd.Spec
 		want error
 	}{
-		{"no such program", execd.Spec{Args: []string{"no-such-program"}}, vfs.ErrNotExist},
-		{"no such path", execd.Spec{Args: []string{"/no/such"}}, vfs.ErrNotExist},
-		{"not executable", execd.Spec{Args: []string{"./plain"}}, vfs.ErrNotPermitted},
+		{"no such program, in the first exec", execd.Spec{Args: []string{"no-such-program"}}, execd.ErrNoProgram},
+		{"no such program", execd.Spec{Args: []string{"no-such-program"}}, execd.ErrNoProgram},
+		{"as an error of files", execd.Spec{Args: []string{"no-such-program"}}, vfs.ErrNotExist},
+		{"no name", execd.Spec{Args: []string{""}}, execd.ErrNoProgram},
+		{"no such path", execd.Spec{Args: []string{"/no/such"}}, execd.ErrNoProgram},
+		{"no such interpreter", execd.Spec{Args: []string{"./dead"}}, execd.ErrNoProgram},
+		{"nothing in PATH", execd.Spec{Args: []string{"sh"}, Env: []string{"PATH="}}, execd.ErrNoProgram},
+		{"not executable", execd.Spec{Args: []string{"./plain"}}, execd.ErrNotRunnable},
+		{"not executable, by PATH", execd.Spec{Args: []string{"only-here"}, Env: []string{"PATH=/none:bin:/usr/bin"}}, execd.ErrNotRunnable},
+		{"a directory", execd.Spec{Args: []string{"./bin"}}, execd.ErrNotRunnable},
+		{"a directory, by PATH", execd.Spec{Args: []string{"bin"}, Env: []string{"PATH=:/"}}, execd.ErrNoProgram},
+		{"below a file", execd.Spec{Args: []string{"./plain/x"}}, execd.ErrNotRunnable},
+		{"of no format", execd.Spec{Args: []string{"./noise"}}, execd.ErrNotRunnable},
 		{"no such directory", execd.Spec{Args: []string{"true"}, Dir: "/none"}, vfs.ErrNotExist},
 		{"a file as directory", execd.Spec{Args: []string{"true"}, Dir: "/plain"}, vfs.ErrNotDir},
 		{"a source", execd.Spec{Source: "x"}, vfs.ErrNotSupported},
@@ -173,7 +190,7 @@ func TestTerminal(t *testing.T) {
 	script := `tty; stty size; trap 'stty size; exit 4' WINCH; echo ready; while read x; do echo "got $x"; done; echo end; read y < /dev/tty; sleep 60 & wait`
 	p, out := d.start(t, execd.Spec{Args: []string{"sh", "-c", script}, TTY: &execd.Size{Rows: 33, Cols: 77}, Open: true})
 	out.expect(t, "ready")
-	if err := p.Input(t.Context(), []byte("line\n")); err != nil {
+	if _, err := p.Input(t.Context(), []byte("line\n")); err != nil {
 		t.Fatal(err)
 	}
 	out.expect(t, "got line")
@@ -181,7 +198,7 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.expect(t, "end")
-	if err := p.Input(t.Context(), []byte("\n")); err != nil {
+	if _, err := p.Input(t.Context(), []byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Resize(execd.Size{Rows: 44, Cols: 88}); err != nil {
@@ -201,7 +218,7 @@ func TestTerminal(t *testing.T) {
 func TestTerminalInterrupt(t *testing.T) {
 	d := newDesk(t, nil)
 	p, _ := d.start(t, execd.Spec{Args: []string{"sleep", "44444"}, TTY: &execd.Size{Rows: 1, Cols: 1}, Open: true})
-	if err := p.Input(t.Context(), []byte{3}); err != nil {
+	if _, err := p.Input(t.Context(), []byte{3}); err != nil {
 		t.Fatal(err)
 	}
 	if x := p.Wait(); x.Code != 130 {
@@ -213,7 +230,7 @@ func TestTerminalInterrupt(t *testing.T) {
 func TestInput(t *testing.T) {
 	d := newDesk(t, nil)
 	p, out := d.start(t, execd.Spec{Args: []string{"cat"}, Stdin: []byte("a"), Open: true})
-	if err := p.Input(t.Context(), []byte("b")); err != nil {
+	if _, err := p.Input(t.Context(), []byte("b")); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.CloseInput(); err != nil {
@@ -222,13 +239,13 @@ func TestInput(t *testing.T) {
 	if x := p.Wait(); x.Code != 0 || out.text(execd.Stdout) != "ab" {
 		t.Errorf("%+v, %q", x, out.text(execd.Stdout))
 	}
-	if err := p.Input(t.Context(), []byte("x")); !errors.Is(err, vfs.ErrClosed) {
+	if _, err := p.Input(t.Context(), []byte("x")); !errors.Is(err, vfs.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 	p, _ = d.start(t, execd.Spec{Args: []string{"sleep", "55555"}, Open: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := p.Input(ctx, make([]byte, 1<<20)); !errors.Is(err, vfs.ErrInterrupted) {
+	if _, err := p.Input(ctx, make([]byte, 1<<20)); !errors.Is(err, vfs.ErrInterrupted) {
 		t.Errorf("input that nobody reads: %v", err)
 	}
 	if err := p.Signal(9); err != nil {
@@ -273,19 +290,4 @@ func TestCellDies(t *testing.T) {
 	if x, got := d.sh(t, "echo again"); x.Code != 0 || got != "again\n" {
 		t.Errorf("%+v %q", x, got)
 	}
-}
-
-// Two hundred at once all run.
-func TestManyAtOnce(t *testing.T) {
-	d := newDesk(t, nil)
-	var group sync.WaitGroup
-	for i := range 200 {
-		group.Go(func() {
-			p, out := d.start(t, execd.Spec{Args: []string{"echo", fmt.Sprint(i)}})
-			if x := p.Wait(); x.Code != 0 || out.text(execd.Stdout) != fmt.Sprintln(i) {
-				t.Errorf("%d: %+v %q %q", i, x, out.text(execd.Stdout), out.text(execd.Stderr))
-			}
-		})
-	}
-	group.Wait()
 }

@@ -88,10 +88,14 @@ func (c *cell) askLocked(q launch.Request, fds ...int) ([]int, error) {
 	if err != nil {
 		return nil, errCellDead
 	}
-	if err := report.Err(); err != nil {
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) {
-			err = fmt.Errorf("%w: %w", vfs.ErrBusy, err)
-		}
+	err = report.Err()
+	switch {
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM):
+		err = fmt.Errorf("%w: %w", vfs.ErrBusy, err)
+	case errors.Is(err, unix.ENOENT) && q.Runner:
+		err = fmt.Errorf("%w: %w", vfs.ErrNotSupported, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return got, nil

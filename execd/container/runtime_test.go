@@ -98,7 +98,8 @@ func TestRuntimeBundle(t *testing.T) {
 		Runtime: "crun", Args: []string{"any", "thing"}, Env: []string{"A=b"}, Dir: "/sub", Stdin: []byte("in"), Open: true,
 		Limits: execd.Limits{Memory: 1 << 30, CPU: 500, Pids: 20},
 	})
-	if err := errors.Join(p.Input(t.Context(), []byte("put")), p.CloseInput()); err != nil {
+	_, err := p.Input(t.Context(), []byte("put"))
+	if err := errors.Join(err, p.CloseInput()); err != nil {
 		t.Fatal(err)
 	}
 	if x := p.Wait(); x.Code != 7 || x.Reason != "" || x.Signal != 0 {

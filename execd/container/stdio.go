@@ -126,32 +126,32 @@ func (p *stdio) Resize(s execd.Size) error {
 }
 
 // Input implements execd.Process.
-func (p *stdio) Input(ctx context.Context, b []byte) error {
+func (p *stdio) Input(ctx context.Context, b []byte) (n int, err error) {
 	select {
 	case p.feeding <- struct{}{}:
 		defer func() { <-p.feeding }()
 	case <-p.done:
-		return fmt.Errorf("input: %w", vfs.ErrClosed)
+		return 0, fmt.Errorf("input: %w", vfs.ErrClosed)
 	case <-ctx.Done():
-		return fmt.Errorf("input: %w", vfs.ErrInterrupted)
+		return 0, fmt.Errorf("input: %w", vfs.ErrInterrupted)
 	}
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		_ = p.stdin.SetWriteDeadline(time.Unix(1, 0))
 		close(interrupted)
 	})
-	_, err := p.stdin.Write(b)
+	n, err = p.stdin.Write(b)
 	if !stop() {
 		<-interrupted                             // or the deadline would come after it is taken back
 		_ = p.stdin.SetWriteDeadline(time.Time{}) // for who comes next
 	}
 	switch {
 	case err == nil:
-		return nil
+		return n, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("input: %w", vfs.ErrInterrupted)
+		return n, fmt.Errorf("input: %w", vfs.ErrInterrupted)
 	}
-	return fmt.Errorf("input: %w: %w", vfs.ErrClosed, err)
+	return n, fmt.Errorf("input: %w: %w", vfs.ErrClosed, err)
 }
 
 // CloseInput implements execd.Process.

@@ -284,7 +284,7 @@ func TestStdin(t *testing.T) {
 	o := &output{}
 	p := k.start(execd.Spec{Open: true, Source: "setTimeout(() => {}, 1);" + all}, o)
 	for _, part := range []string{"a", "b"} {
-		if err := p.Input(context.Background(), []byte(part)); err != nil {
+		if _, err := p.Input(context.Background(), []byte(part)); err != nil {
 			t.Fatal(err)
 		}
 	}

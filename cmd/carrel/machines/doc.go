@@ -7,7 +7,8 @@
 //
 // The machine opens the stream and says its name (syncwire/PROTOCOL.md, section 15); from then on it is the server there, of the API
 // of execs. The book passes calls on as they are. So whatever the API promises holds across machines: events have numbers and are
-// taken up after any of them, and an id is run once, whatever breaks in between. What runs there is bracketed as on every join.
+// taken up after any of them, input of a feed has offsets and is taken once, and an id is run once, whatever breaks in between. What
+// runs there is bracketed as on every join.
 //
 // # Rights
 //

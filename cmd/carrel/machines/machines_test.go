@@ -1,11 +1,13 @@
 package machines
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -308,4 +311,75 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+}
+
+// Input that is under way when the connection breaks, before its call arrives, in the middle or before its answer does, is given
+// again, and taken once.
+func TestInputOverBreaks(t *testing.T) {
+	const pieces, size = 60, 10_000
+	book := NewBook(quiet)
+	m := newBuilder(t, book)
+	c := clientOf(t, book, nil)
+	ready(t, c)
+	events, err := c.Start(t.Context(), execd.Spec{ID: "x", Workspace: "demo", Args: []string{"echo"}, Open: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.Close()
+	var all []byte
+	again := 0
+	for i := range pieces {
+		piece := bytes.Repeat([]byte{byte('a' + i%26)}, size)
+		broken := make(chan struct{})
+		if i%5 == 0 {
+			m.lose()
+			close(broken)
+		} else {
+			delay := time.Duration(rand.N(1000)) * time.Microsecond
+			go func() {
+				defer close(broken)
+				time.Sleep(delay) // into the middle of the call, if it can be
+				m.lose()
+			}()
+		}
+		for {
+			err := c.Feed(t.Context(), "x", "f", uint64(len(all)), piece, i == pieces-1)
+			if err == nil {
+				break
+			}
+			again++
+			// Once the last was taken the exec may have ended.
+			if last := i == pieces-1; last && errors.Is(err, vfs.ErrClosed) && !errors.Is(err, api.ErrBroken) {
+				break
+			}
+			if !errors.Is(err, api.ErrBroken) && !errors.Is(err, api.ErrNoMachine) && !errors.Is(err, vfs.ErrInterrupted) {
+				t.Fatal(err)
+			}
+		}
+		<-broken
+		all = append(all, piece...)
+	}
+	ready(t, c)
+	if events, err = c.Attach(t.Context(), "x", 1, false); err != nil { // after what it says first
+		t.Fatal(err)
+	}
+	defer events.Close()
+	var got []byte
+	for {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.GetExit() != nil {
+			break
+		}
+		got = append(got, e.GetStdout()...)
+	}
+	if !bytes.Equal(got, all) {
+		t.Errorf("%d bytes came of %d, or others", len(got), len(all))
+	}
+	if again == 0 {
+		t.Error("no call was made again")
+	}
+	t.Logf("%d calls were made again", again)
 }

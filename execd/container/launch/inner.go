@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -111,7 +111,7 @@ func (c *Command) start(given []int) (pid, master int, r Report) {
 	}
 	path, err := lookPath(c.Args[0], c.Env)
 	if err != nil {
-		return 0, -1, reportOf("find "+c.Args[0], err)
+		return 0, -1, programReport("find", err)
 	}
 	pid, r = c.forkExec(path, std)
 	return pid, master, r
@@ -122,30 +122,54 @@ func (c *Command) forkExec(path string, std []uintptr) (int, Report) {
 		Env: c.Env, Files: std, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.TTY != nil},
 	})
 	if err != nil {
-		return 0, reportOf("run "+c.Args[0], err)
+		return 0, programReport("run", err)
 	}
 	return pid, Report{}
 }
 
-// lookPath finds a program as execvp(3) does, by the command's own PATH.
+func programReport(step string, err error) Report {
+	r := reportOf(step, err)
+	r.Program = true
+	return r
+}
+
+// lookPath finds a program as execvp(3) does, by the command's own PATH: one that may not be run is taken only when there is no other.
 func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, runnable(name)
+	}
+	paths := ""
 	for _, e := range env {
-		if path, ok := strings.CutPrefix(e, "PATH="); ok {
-			if err := os.Setenv("PATH", path); err != nil {
-				return "", err
-			}
+		if p, ok := strings.CutPrefix(e, "PATH="); ok {
+			paths = p // the last counts
 		}
 	}
-	path, err := exec.LookPath(name)
-	switch {
-	case err == nil, errors.Is(err, exec.ErrDot): // the command's PATH may name the working directory
-		return path, nil
-	case errors.Is(err, exec.ErrNotFound):
-		return "", unix.ENOENT
-	case errors.Is(err, os.ErrPermission):
-		return "", unix.EACCES
+	var missing error = unix.ENOENT
+	for _, dir := range filepath.SplitList(paths) {
+		path := "./" + name // an empty one is the working directory
+		if dir != "" {
+			path = filepath.Join(dir, name)
+		}
+		switch err := runnable(path); err {
+		case nil:
+			return path, nil
+		case unix.EACCES:
+			missing = err
+		}
 	}
-	return "", err
+	return "", missing
+}
+
+// runnable reports what keeps a file from being a program, as far as execve(2) would not say it, or say it worse.
+func runnable(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.EISDIR
+	}
+	return unix.Access(path, unix.X_OK)
 }
 
 // reap waits for the command, and for all processes that have lost their parents, for as long as there are any.

@@ -82,7 +82,11 @@ func startRunner(r *Restrictions, daemon *Conn) error {
 		err = conn.Send(r) // it takes it from here, whatever comes after
 	}
 	if err != nil {
-		return errors.Join(daemon.Send(reportOf("start the first process of an exec", err)), conn.Close())
+		step := "start the first process of an exec"
+		if errors.Is(err, unix.ENOENT) {
+			step += ", for which this program, being linked dynamically, needs its loader in the root of the container"
+		}
+		return errors.Join(daemon.Send(reportOf(step, err)), conn.Close())
 	}
 	return errors.Join(daemon.Send(Report{}, ours, pidfd), conn.Close(), unix.Close(pidfd))
 }

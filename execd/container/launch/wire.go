@@ -92,6 +92,8 @@ type Report struct {
 	// Step is what could not be done, with Errno; empty when all went well.
 	Step  string
 	Errno int
+	// Program says that it has to do with the command's program: to find it, or to run what was found.
+	Program bool
 	// Exited says that Wait is the wait status of the command.
 	Exited bool
 	Wait   uint32

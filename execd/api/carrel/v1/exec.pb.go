@@ -915,10 +915,14 @@ func (x *Exec) GetResult() *Result {
 }
 
 type InputRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	Close         bool                   `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"` // there is no more
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Data  []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	Close bool                   `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"` // there is no more
+	// Feed is a name for all input that one caller gives an exec, of its own choice and nobody else's: 1 to 64 letters, digits,
+	// '-', '_' and '.', not first. Data is then what the feed has from offset on.
+	Feed          string `protobuf:"bytes,4,opt,name=feed,proto3" json:"feed,omitempty"`
+	Offset        uint64 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,8 +978,23 @@ func (x *InputRequest) GetClose() bool {
 	return false
 }
 
+func (x *InputRequest) GetFeed() string {
+	if x != nil {
+		return x.Feed
+	}
+	return ""
+}
+
+func (x *InputRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 type InputResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Taken         uint64                 `protobuf:"varint,1,opt,name=taken,proto3" json:"taken,omitempty"` // so many bytes of the feed were, from its beginning
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1008,6 +1027,13 @@ func (x *InputResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use InputResponse.ProtoReflect.Descriptor instead.
 func (*InputResponse) Descriptor() ([]byte, []int) {
 	return file_carrel_v1_exec_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *InputResponse) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
 }
 
 type SignalRequest struct {
@@ -1478,12 +1504,15 @@ const file_carrel_v1_exec_proto_rawDesc = "" +
 	"\acreated\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12\x19\n" +
 	"\blast_seq\x18\x04 \x01(\x04R\alastSeq\x12!\n" +
 	"\foutput_bytes\x18\x05 \x01(\x04R\voutputBytes\x12)\n" +
-	"\x06result\x18\x06 \x01(\v2\x11.carrel.v1.ResultR\x06result\"H\n" +
+	"\x06result\x18\x06 \x01(\v2\x11.carrel.v1.ResultR\x06result\"t\n" +
 	"\fInputRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x14\n" +
-	"\x05close\x18\x03 \x01(\bR\x05close\"\x0f\n" +
-	"\rInputResponse\"7\n" +
+	"\x05close\x18\x03 \x01(\bR\x05close\x12\x12\n" +
+	"\x04feed\x18\x04 \x01(\tR\x04feed\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x04R\x06offset\"%\n" +
+	"\rInputResponse\x12\x14\n" +
+	"\x05taken\x18\x01 \x01(\x04R\x05taken\"7\n" +
 	"\rSignalRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\tR\x06signal\"\x10\n" +
