@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/cmd/carrel/machines"
 	"github.com/carrelfs/carrel/execd"
 	"github.com/carrelfs/carrel/execd/api"
@@ -188,12 +189,16 @@ func (p *program) attach(c *cli.Context) error {
 	return p.onExecs(c, func(x *api.Client, at place) error {
 		events, err := x.Attach(c.Context, args[0], c.Uint64("after"), false)
 		if err != nil {
-			return err
+			return noExec(c, at, "follow", args[0], err)
 		}
 		f := &follower{
 			program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after"), patience: at.patience(),
 		}
-		return f.follow(c.Context, events)
+		err = f.follow(c.Context, events)
+		if errors.Is(err, vfs.ErrNotExist) {
+			err = noExec(c, at, "follow", args[0], err)
+		}
+		return err
 	})
 }
 
@@ -215,10 +220,10 @@ func (p *program) logs(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.onExecs(c, func(x *api.Client, _ place) error {
+	return p.onExecs(c, func(x *api.Client, at place) error {
 		e, err := x.Get(c.Context, args[0])
 		if err != nil {
-			return err
+			return noExec(c, at, "print the output of", args[0], err)
 		}
 		f := &follower{program: p, execs: x, id: args[0], json: c.Bool("json"), seen: c.Uint64("after"), quiet: true}
 		return f.upTo(c.Context, e.GetLastSeq())
@@ -271,12 +276,29 @@ func (p *program) kill(c *cli.Context) error {
 	if _, err := execd.ParseSignal(c.String("signal")); err != nil {
 		return &usageError{c, fmt.Sprintf("there is no signal %q", c.String("signal"))}
 	}
-	return p.onExecs(c, func(x *api.Client, _ place) error {
+	return p.onExecs(c, func(x *api.Client, at place) error {
 		for _, id := range ids {
 			if err := x.Signal(c.Context, id, c.String("signal")); err != nil {
-				return err
+				return noExec(c, at, "send "+c.String("signal")+" to", id, err)
 			}
 		}
 		return nil
 	})
+}
+
+// noExec says what could not be done to an exec, of those that --on says. Of one that is not there, or has ended, it is told where to
+// look.
+func noExec(c *cli.Context, at place, what, id string, err error) error {
+	where, flag := "of the store "+at.store, ""
+	if on := c.String("on"); on != "" {
+		where, flag = "on "+on, " --on "+on
+	}
+	switch {
+	case errors.Is(err, vfs.ErrNotExist) && !errors.Is(err, api.ErrNoMachine):
+		return told(fmt.Errorf("%s exec %q %s: there is none of that id, or it was forgotten", what, id, where),
+			"'carrel ps --all%s' lists what runs there, and what has ended within the last hour.", flag)
+	case errors.Is(err, vfs.ErrClosed) && !errors.Is(err, api.ErrBroken):
+		return told(fmt.Errorf("%s exec %q %s: it has ended", what, id, where), "'carrel logs%s %s' prints what it has written.", flag, id)
+	}
+	return fmt.Errorf("%s exec %q %s: %w", what, id, where, err)
 }
