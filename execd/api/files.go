@@ -71,12 +71,9 @@ var typeNames = map[vfs.Type]string{
 
 // list answers with one entry a line.
 func list(w http.ResponseWriter, r *http.Request, fs treepath.FS, dir string) error {
-	entries, err := fs.ReadDir(r.Context(), dir)
+	entries, err := fs.ReadDirMost(r.Context(), dir, maxListing)
 	if err != nil {
 		return err
-	}
-	if len(entries) > maxListing {
-		return fmt.Errorf("a directory of %d entries: %w", len(entries), vfs.ErrTooBig)
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	e := json.NewEncoder(w)

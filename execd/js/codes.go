@@ -2,6 +2,7 @@ package js
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/casstore/vfs/treepath"
@@ -12,6 +13,7 @@ var codes = []struct {
 	err           error
 	code, message string
 }{
+	{errManyEntries, "ERR_FS_DIR_TOO_LARGE", fmt.Sprintf("a directory of more than %d entries", maxEntries)},
 	{errTooManyOpen, "EMFILE", "too many open files"},
 	{treepath.ErrBadFile, "EBADF", "bad file descriptor"},
 	{vfs.ErrNotExist, "ENOENT", "no such file or directory"},

@@ -21,8 +21,8 @@
 //     symlink leads out. The process can open no file, make no socket and start no program: it is nobody, in namespaces of
 //     its own where the daemon is root, and seccomp allows it to compute, to read and to write what it has open.
 //   - It is bounded: memory by the spec (a run that needs more ends as out of memory), time by the exec, the stack by the
-//     engine, and by limits.go of package worker what is read or written at once, the value, timers and modules. Output
-//     waits for the daemon.
+//     engine, and by limits.go of package worker what is read or written at once, the value, timers and modules; a directory
+//     of more than maxEntries cannot be listed. Output waits for the daemon. hostile_test.go is a table of what was tried.
 //   - Whatever becomes of the process, the daemon goes on.
 //
 // # What is not there

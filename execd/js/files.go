@@ -17,7 +17,10 @@ import (
 )
 
 // maxEntries is how many entries of a directory are listed at once.
-const maxEntries = 200_000
+const maxEntries = 100_000
+
+// errManyEntries is for a directory with more.
+var errManyEntries = fmt.Errorf("more than %d entries: %w", maxEntries, vfs.ErrTooBig)
 
 // errCopy is where copyFile was told not to replace.
 var errCopy = fmt.Errorf("copy: %w", vfs.ErrExist)
@@ -115,12 +118,12 @@ func lstat(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
 // readDir gives names and types. A name that is not UTF-8 has no spelling in JavaScript and is left out, as one that the
 // module could only misread.
 func readDir(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {
-	entries, err := fs.ReadDir(ctx, c.Path)
+	entries, err := fs.ReadDirMost(ctx, c.Path, maxEntries)
+	if errors.Is(err, vfs.ErrTooBig) {
+		return nil, errManyEntries
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(entries) > maxEntries {
-		return nil, fmt.Errorf("%d entries: %w", len(entries), vfs.ErrTooBig)
 	}
 	list := [][2]string{}
 	for _, e := range entries {
@@ -128,7 +131,11 @@ func readDir(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error)
 			list = append(list, [2]string{e.Name, typeNames[e.Type]})
 		}
 	}
-	return json.Marshal(list)
+	b, err := json.Marshal(list)
+	if err == nil && len(b) > worker.MaxFile { // what is strange in names is many times as long in JSON
+		return nil, errManyEntries
+	}
+	return b, err
 }
 
 func mkdir(ctx context.Context, fs treepath.FS, c worker.Call) ([]byte, error) {

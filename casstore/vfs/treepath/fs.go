@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -129,6 +130,12 @@ func (f FS) Access(ctx context.Context, path string, want uint32) error {
 
 // ReadDir returns the entries of a directory in bytewise order of their names, without "." and "..".
 func (f FS) ReadDir(ctx context.Context, path string) ([]vfs.Dirent, error) {
+	return f.ReadDirMost(ctx, path, math.MaxInt)
+}
+
+// ReadDirMost is ReadDir for who cannot do with more than most entries: vfs.ErrTooBig when there are more, of which no more are
+// held in memory.
+func (f FS) ReadDirMost(ctx context.Context, path string, most int) ([]vfs.Dirent, error) {
 	n, err := f.find(ctx, "readdir", path, true)
 	if err != nil {
 		return nil, err
@@ -140,10 +147,16 @@ func (f FS) ReadDir(ctx context.Context, path string) ([]vfs.Dirent, error) {
 		return nil, opError("readdir", path, err)
 	}
 	var all []vfs.Dirent
+	more := false
 	err = f.Tree.ReadDir(ctx, n.Attr.Ino, 0, func(d vfs.Dirent) bool {
-		all = append(all, d)
-		return true
+		if more = len(all) == most; !more {
+			all = append(all, d)
+		}
+		return !more
 	})
+	if err == nil && more {
+		return nil, fmt.Errorf("readdir %q: more than %d entries: %w", path, most, vfs.ErrTooBig)
+	}
 	slices.SortFunc(all, func(a, b vfs.Dirent) int { return strings.Compare(a.Name, b.Name) })
 	return all, opError("readdir", path, err)
 }

@@ -111,7 +111,7 @@ func (e *engine) note(promise, reason libquickjs.TJSValue, what int32) {
 // resolveModule is JSModuleNormalizeFunc: it gives a module that another one names its name.
 func resolveModule(_ *libc.TLS, context, base, name, _ uintptr) uintptr {
 	e := current
-	resolved, err := e.loader.resolve(libc.GoString(base), libc.GoString(name))
+	resolved, err := e.loader.resolve(libc.GoString(base), specifierAt(name))
 	if err != nil {
 		e.throw(err)
 		return 0
@@ -122,6 +122,14 @@ func resolveModule(_ *libc.TLS, context, base, name, _ uintptr) uintptr {
 	}
 	defer libc.Xfree(e.tls, p)
 	return libquickjs.Xjs_strdup(e.tls, context, p) // the engine frees it
+}
+
+// specifierAt is what a module names, all of it: as a string of C it would end at a NUL. Such a string is in the middle of one of the
+// engine's, which begins with its length, and in the highest bit how wide it is (JS_ToCStringLen2, JS_FreeCString).
+func specifierAt(name uintptr) string {
+	const header = 12
+	n := *(*uint32)(pointerAt(name - header)) &^ (1 << 31)
+	return string(unsafe.Slice((*byte)(pointerAt(name)), n))
 }
 
 // loadModule is JSModuleLoaderFunc2: it compiles the module of a name, and gives it its import.meta.

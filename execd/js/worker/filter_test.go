@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +44,29 @@ var attempts = []struct {
 		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 4096, Len: 1}}, 0)
 		return err
 	}},
+	{"fork", func() error { return forkBy(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0) }},
+	{"fork as vfork does", func() error { return forkBy(unix.SYS_CLONE, unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0) }},
+	{"fork by clone3", func() error {
+		args := cloneArgs{exitSignal: uint64(unix.SIGCHLD)}
+		return forkBy(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
+	}},
+	{"fork by clone3, which is not there", func() error {
+		args := cloneArgs{exitSignal: uint64(unix.SIGCHLD)}
+		err := forkBy(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
+		if errors.Is(err, unix.ENOSYS) {
+			return err
+		}
+		return nil // so that a C library does without
+	}},
+	{"fork into a user namespace", func() error { return forkBy(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0) }},
+	{"make a thread with a network namespace", func() error {
+		const thread = unix.CLONE_THREAD | unix.CLONE_SIGHAND | unix.CLONE_VM
+		err := forkBy(unix.SYS_CLONE, thread|unix.CLONE_NEWNET, 0)
+		if errors.Is(err, unix.EPERM) {
+			return err
+		}
+		return nil
+	}},
 	{"mount", func() error { return unix.Mount("none", "/", "tmpfs", 0, "") }},
 	{"leave its namespaces", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 	{"load a BPF program", func() error { return errnoOf(unix.SYS_BPF) }},
@@ -50,6 +75,25 @@ var attempts = []struct {
 	{"map a file in memory", func() error { _, err := unix.MemfdCreate("x", 0); return err }},
 	{"become root", func() error { return unix.Setuid(0) }},
 	{"raise a limit", func() error { return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1, Max: 1}) }},
+}
+
+// cloneArgs is struct clone_args (clone(2)).
+type cloneArgs struct {
+	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls uint64
+}
+
+// forkBy makes a process, which ends at once.
+func forkBy(call, a, b uintptr) error {
+	pid, _, errno := unix.RawSyscall6(call, a, b, 0, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if pid == 0 {
+		for {
+			unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+		}
+	}
+	return nil
 }
 
 func errnoOf(call uintptr) error {

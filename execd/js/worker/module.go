@@ -42,6 +42,9 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 // resolve gives what base imports as specifier its name: node:NAME, or an absolute path in the workspace. What comes after a
 // question mark makes it another module of the same file, as everywhere.
 func (m *modules) resolve(base, specifier string) (string, error) {
+	if strings.IndexByte(specifier, 0) >= 0 {
+		return "", noNUL(specifier)
+	}
 	name := strings.TrimPrefix(specifier, "node:")
 	if _, ok := m.builtins[name]; ok {
 		return "node:" + name, nil
@@ -57,6 +60,10 @@ func (m *modules) resolve(base, specifier string) (string, error) {
 			specifier, base, strings.Join(m.builtinNames(), ", "))
 	}
 	return m.place(base, local)
+}
+
+func noNUL(name string) error {
+	return noModule(codeSpecifier, "Invalid module %q: a name has no NUL in it", name)
 }
 
 func isRelative(s string) bool {
@@ -81,7 +88,7 @@ func (m *modules) place(base, local string) (string, error) {
 		local = plain
 	}
 	if strings.IndexByte(local, 0) >= 0 {
-		return "", noModule(codeSpecifier, "Invalid module %q: a name has no NUL in it", local)
+		return "", noNUL(local)
 	}
 	if !strings.HasPrefix(local, "/") {
 		local = path.Join("/", path.Dir(m.file(base)), local) // ".." at the root stays there

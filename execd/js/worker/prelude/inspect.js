@@ -44,54 +44,69 @@ function wrapParts(open, parts, close) {
   return one.length <= maxLine && !one.includes('\n') ? one : `${open}\n${parts.map((p) => '  ' + p.replace(/\n/g, '\n  ')).join(',\n')}\n${close}`;
 }
 const more = (n) => (n > maxItems ? [`... ${n - maxItems} more item${n === maxItems + 1 ? '' : 's'}`] : []);
+const isIndex = (k) => typeof k === 'string' && /^\d+$/.test(k);
+// showItems looks at no more of an array than it shows: its length says nothing of how much is in it.
 function showItems(x, inner) {
   const parts = [];
-  for (let i = 0; i < x.length && parts.length < maxItems; i++) {
-    if (Object.hasOwn(x, i)) { parts.push(inner(x[i])); continue; }
-    const from = i;
-    while (i + 1 < x.length && !Object.hasOwn(x, i + 1)) i++;
-    parts.push(`<${i - from + 1} empty item${i === from ? '' : 's'}>`);
+  let i = 0, keys;
+  while (i < x.length && parts.length < maxItems) {
+    if (Object.hasOwn(x, i)) { parts.push(inner(x[i++])); continue; }
+    keys ??= Object.keys(x); // indices come first, in order
+    const next = Number(keys.find((k) => !isIndex(k) || Number(k) > i) ?? x.length), to = next < x.length ? next : x.length;
+    parts.push(`<${to - i} empty item${to - i === 1 ? '' : 's'}>`);
+    i = to;
   }
-  return parts;
+  const left = x.length - i;
+  return left > 0 ? [...parts, `... ${left} more item${left === 1 ? '' : 's'}`] : parts;
 }
-function showProperties(x, inner, skip = () => false) {
-  const keys = [...Object.keys(x), ...Object.getOwnPropertySymbols(x).filter((k) => Object.prototype.propertyIsEnumerable.call(x, k))].filter((k) => !skip(k));
+// named are the keys of an array that are no indices.
+function named(x) {
+  const keys = Object.keys(x);
+  let n = keys.length;
+  while (n > 0 && !isIndex(keys[n - 1])) n--;
+  return keys.slice(n);
+}
+function showProperties(x, inner, names = Object.keys(x)) {
+  const keys = [...names, ...Object.getOwnPropertySymbols(x).filter((k) => Object.prototype.propertyIsEnumerable.call(x, k))];
   return keys.slice(0, maxItems).map((k) => {
     const d = Object.getOwnPropertyDescriptor(x, k);
     const value = !d || 'value' in d ? inner(x[k]) : d.get && d.set ? '[Getter/Setter]' : d.get ? '[Getter]' : '[Setter]';
     return `${showKey(k)}: ${value}`;
   }).concat(more(keys.length));
 }
+// genuine tells what a constructor has made from what only has its prototype, of which f of a method of it throws.
+const genuine = (x, C, f) => {
+  if (!(x instanceof C)) return false;
+  try { f(x); return true; } catch { return false; }
+};
+const boxed = (x) => [Number, String, Boolean, BigInt, Symbol].some((C) => genuine(x, C, (v) => C.prototype.valueOf.call(v)));
 // show shows a value at a level, of which those in seen are above it.
 function show(x, level, seen, levels = maxLevels) {
   if ((typeof x !== 'object' && typeof x !== 'function') || x === null) return showPlain(x, level === 0);
   if (seen.includes(x)) return '[Circular]';
   const inner = (y) => show(y, level + 1, [...seen, x], levels);
-  const isIndex = (k) => typeof k === 'string' && /^\d+$/.test(k);
   if (typeof x === 'function') {
     const parts = showProperties(x, inner);
     return parts.length ? wrapParts(`${showFunction(x)} {`, parts, '}') : showFunction(x);
   }
   if (x instanceof Error) return level > 0 && level >= levels ? `[${x.name}: ${x.message}]` : showError(x, inner);
-  if (x instanceof Date) return Number.isNaN(x.getTime()) ? 'Invalid Date' : x.toISOString();
-  if (x instanceof RegExp) return String(x);
-  if (x instanceof Number || x instanceof String || x instanceof Boolean || x instanceof BigInt || x instanceof Symbol) {
-    return `[${nameOf(x)}: ${showPlain(x.valueOf(), false)}]`;
-  }
+  if (genuine(x, Date, (d) => d.getTime())) return Number.isNaN(x.getTime()) ? 'Invalid Date' : x.toISOString();
+  if (genuine(x, RegExp, (r) => r.source)) return String(x);
+  if (boxed(x)) return `[${nameOf(x)}: ${showPlain(x.valueOf(), false)}]`;
   const name = nameOf(x);
   if (level >= levels) return Array.isArray(x) ? '[Array]' : `[${name || 'Object: null prototype'}]`;
   if (Array.isArray(x)) {
     const prefix = name === 'Array' ? '' : `${name}(${x.length}) `;
-    return wrapParts(`${prefix}[`, [...showItems(x, inner), ...more(x.length), ...showProperties(x, inner, isIndex)], ']');
+    return wrapParts(`${prefix}[`, [...showItems(x, inner), ...showProperties(x, inner, named(x))], ']');
   }
   if (x instanceof Buffer) return `<Buffer${Array.from(x.subarray(0, 50), (b) => ' ' + b.toString(16).padStart(2, '0')).join('')}${x.length > 50 ? ` ... ${x.length - 50} more bytes` : ''}>`;
   if (ArrayBuffer.isView(x) && !(x instanceof DataView)) return wrapParts(`${name}(${x.length}) [`, [...Array.from(x.subarray(0, maxItems), inner), ...more(x.length)], ']');
   if (isBuffer(x)) return `${name} { byteLength: ${x.byteLength} }`;
-  if (x instanceof Set) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(inner), ...more(x.size)], '}');
-  if (x instanceof Map) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(([k, v]) => `${inner(k)} => ${inner(v)}`), ...more(x.size)], '}');
+  if (genuine(x, Set, (s) => s.size)) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(inner), ...more(x.size)], '}');
+  if (genuine(x, Map, (m) => m.size)) return wrapParts(`${name}(${x.size}) {`, [...[...x].slice(0, maxItems).map(([k, v]) => `${inner(k)} => ${inner(v)}`), ...more(x.size)], '}');
   if (x instanceof Promise || x instanceof WeakMap || x instanceof WeakSet) return wrapParts(`${name} {`, showProperties(x, inner), '}');
-  if (x instanceof URL) return wrapParts('URL {', [...urlParts.slice(0, -1), 'searchParams', 'hash'].map((k) => `${k}: ${inner(x[k])}`), '}');
-  if (x instanceof URLSearchParams) return wrapParts('URLSearchParams {', [...x].map(([k, v]) => `${quote(k)} => ${quote(v)}`), '}');
+  if (genuine(x, URL, (u) => u.href)) return wrapParts('URL {', [...urlParts.slice(0, -1), 'searchParams', 'hash'].map((k) => `${k}: ${inner(x[k])}`), '}');
+  if (genuine(x, URLSearchParams, (p) => p.size)) return wrapParts('URLSearchParams {', [...x].map(([k, v]) => `${quote(k)} => ${quote(v)}`), '}');
   const tag = x[Symbol.toStringTag];
   let prefix = name === undefined ? '[Object: null prototype] ' : name === 'Object' ? '' : `${name} `;
   if (typeof tag === 'string' && tag && tag !== name) prefix = `${prefix || 'Object '}[${tag}] `;
