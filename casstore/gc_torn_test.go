@@ -38,11 +38,11 @@ func gcOptions() Options {
 //	1, 2  packs of a file that lives and one that is dead; of the second, the bytes come back while it is collected
 //	3     the chunks of a file of many, all of which live
 //	4     the nodes of its manifest, moved there by a change, and dead bytes
-//	5     what only a snapshot shows, and dead bytes
-//	6     what only forks show, of which one has nothing of its own, and dead bytes
-//	7     what a fork has itself, and dead bytes
-//	8     what only history shows, and dead bytes
-//	9     nothing that lives
+//	5     what only forks show, of which one has nothing of its own, and dead bytes
+//	6     what a fork has itself, and dead bytes
+//	7     what only a snapshot shows, and dead bytes
+//	8     nothing that lives
+//	9     what only history shows, and dead bytes
 func newGCWorld(t *testing.T) *gcWorld {
 	// In memory: the syncs of all these runs would take most of a minute.
 	g := &gcWorld{T: t, dir: filepath.Join(smallDiskDir(t, 1<<30), "began"), content: rand.NewChaCha8([32]byte{7})}
@@ -59,22 +59,22 @@ func newGCWorld(t *testing.T) *gcWorld {
 	g.fails(s.packs.Seal())
 	g.fails(w.WriteAt(bg, sparse, []byte("changed"), 4*minHole, false))
 	g.dying(s, w)
-	for _, name := range []string{"snapped", "forked"} {
-		g.file(w, name)
-		g.dying(s, w)
-	}
+	g.file(w, "forked")
+	g.dying(s, w)
 	g.unlink(w, "dying")
 	f := openFork(t, s, "ws", "", "fork")
 	g.file(f, "own")
 	g.dying(s, f)
-	g.file(w, "past")
+	g.file(w, "snapped")
 	g.dying(s, w)
 	g.dying(s, w)
 	g.unlink(f, "dying")
 	g.unlink(w, "dying", "forked")
 	takeSnapshot(t, s, "ws", "then")
 	openFork(t, s, "fork", "", "second")
-	g.unlink(w, "snapped")
+	g.file(w, "past")
+	g.dying(s, w)
+	g.unlink(w, "dying", "snapped")
 	g.fails(s.KeepHistory(bg, time.Hour))
 	makeFile(t, w, "since", "history is kept")
 	before := commitTree(t, w)

@@ -3,7 +3,6 @@ package casstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestWhoWaitsCanGiveUp(t *testing.T) {
 	if err := fork(bg); err != nil {
 		t.Fatal(err)
 	}
-	if got := contentOf(openWorkspace(t, s, "deep"), "file1"); got != fmt.Sprint("fork 41") {
+	if got := contentOf(openWorkspace(t, s, "deep"), "file1"); got != "fork 41" {
 		t.Errorf("the fork shows %q", got)
 	}
 }
