@@ -18,7 +18,7 @@ import (
 // openBadger opens the version store. Every write is durable when it returns (SyncWrites): db.Sync alone would not do,
 // because it syncs the log of the current memtable only, and the keys of a large revision may be in one before it. With a key
 // everything is encrypted that it writes, but for its list of tables and the lengths of things.
-func openBadger(dir string, table int64, key []byte, log *slog.Logger) (db *badger.DB, err error) {
+func openBadger(dir string, memtable int64, key []byte, log *slog.Logger) (db *badger.DB, err error) {
 	defer func() {
 		// Badger panics on some damage that it finds.
 		if r := recover(); r != nil {
@@ -28,26 +28,29 @@ func openBadger(dir string, table int64, key []byte, log *slog.Logger) (db *badg
 	if err := errors.Join(removeEmptyLogs(dir), verifyTables(dir)); err != nil {
 		return nil, err
 	}
+	if memtable, err = roomForLogs(dir, memtable); err != nil {
+		return nil, err
+	}
 	opt := badger.DefaultOptions(dir).
 		WithSyncWrites(true).
 		WithDetectConflicts(false). // there is one writer
-		WithMemTableSize(table).
-		WithBaseTableSize(min(table, tableSize)).
+		WithMemTableSize(memtable).
+		WithBaseTableSize(tableSize).
 		WithNumMemtables(3).
 		WithNumCompactors(2).
-		WithNumLevelZeroTables(3).
-		WithNumLevelZeroTablesStall(8).
-		WithValueThreshold(valueThreshold(table)).
+		WithNumLevelZeroTables(memtablesWritten).
+		WithNumLevelZeroTablesStall(memtablesMost).
+		WithValueThreshold(valueThreshold(memtable)).
 		WithValueLogFileSize(2 << 20). // holds nothing: values stay in the tables
-		WithBlockCacheSize(32 << 20).
-		WithIndexCacheSize(32 << 20).
+		WithBlockCacheSize(blockCacheSize).
+		WithIndexCacheSize(indexCacheSize).
 		WithCompression(options.Snappy).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithEncryptionKey(key).
 		WithEncryptionKeyRotationDuration(keyRotation).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLog{log})
-	// Tables of one size in all levels: a compaction builds some thirty at a time, each in memory of at least twice its size.
+	// Tables of one size in all levels: see tableSize.
 	opt.TableSizeMultiplier = 1
 	db, err = badger.OpenManaged(opt)
 	if err != nil {
@@ -79,9 +82,26 @@ func removeEmptyLogs(dir string) error {
 	return nil
 }
 
+// roomForLogs returns a size of memtables in which those fit whose logs a crash has left, by a store that had larger ones:
+// Badger replays each log into one memtable, and panics when that is full.
+func roomForLogs(dir string, memtable int64) (int64, error) {
+	logs, err := filepath.Glob(filepath.Join(dir, logPattern))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range logs {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, err
+		}
+		memtable = max(memtable, info.Size()/2) // a log is as long as two memtables from its start
+	}
+	return memtable, nil
+}
+
 // valueThreshold keeps every record in the tables: the largest is vfs.MaxRecord. Badger wants it under a tenth and more
 // of a memtable.
-func valueThreshold(table int64) int64 { return min(2*vfs.MaxRecord, table/8) }
+func valueThreshold(memtable int64) int64 { return min(2*vfs.MaxRecord, memtable/8) }
 
 // badgerLog passes on what Badger logs that matters.
 type badgerLog struct{ log *slog.Logger }

@@ -14,7 +14,7 @@ func TestCompactorsSleep(t *testing.T) {
 	w := openWorkspace(t, s, "ws")
 	ended := func() bool { return s.compactors.asleep.Load() && compacting() == 0 }
 	untilSo(t, "the compactors end", ended)
-	for range 4 { // one more than Badger leaves as they are
+	for range memtablesWritten + 1 {
 		if err := s.pushMemtable(bg); err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestCompactorsSleep(t *testing.T) {
 		for _, l := range levels[1:] {
 			below += l.NumTables
 		}
-		return levels[0].NumTables < 3 && below > 0
+		return levels[0].NumTables < memtablesWritten && below > 0
 	})
 	untilSo(t, "the compactors end", ended)
 	s.space.recordsRemoved.Store(removedWorth)

@@ -104,9 +104,21 @@
 // # What an operation costs
 //
 // What is in memory costs some hundred nanoseconds. A name or an inode that is not costs two point reads of Badger, about
-// ten microseconds. Memory is bounded: clean inodes and names, with what they hold, by cacheCost, dirty bytes by
-// Options.BufferBytes, decoded chunks by chunkCache, Badger by its caches and tables, and what it has mapped of these by
-// mappedMost.
+// ten microseconds. Memory is bounded, in MiB:
+//
+//	dirty bytes                                    128   Options.BufferBytes
+//	clean inodes and names, with what they hold     49   cacheCost
+//	decoded chunks                                  16   chunkCache
+//	Badger's blocks and indexes                     48   blockCacheSize, indexCacheSize
+//	its memtables, two of them, at most four     21-42   memtableSize
+//	a table that is written from one                31   memtableSize
+//	tables that are being merged                0-45-91  tableSize: none, one merge, two
+//	what is mapped of its tables                    48   mappedMost
+//
+// They are not all there at once. When the heap is near to the limit that the daemon gives it, Go's collector runs again
+// and again and finds little, which slows everything down: with memtables of 16 MiB and tables of one, 309 MiB were alive
+// after a minute of the bench's suite work, 170 of them memory in which Badger built tables, and the collector ran three
+// times a second (heap profile, 2026-12-01, carrel bench --suite work --rows 'untar|rm -rf|cp -').
 //
 // The first read of a part of a chunk costs a point read of Badger, one system call that puts the bytes where they are
 // wanted and the rest of the frame beside them, and the checksum: 18 microseconds for 128 KiB. From then on a page of a

@@ -48,9 +48,28 @@ const (
 	// of one compressed chunk: of some fifty files that are read at once.
 	chunkCache = 16 << 20
 
-	// tableSize is how large Badger's tables are, but for those that come straight from memory: a gigabyte of records is 1,000
-	// open files.
-	tableSize = 1 << 20
+	// memtableSize is how many bytes of records Badger keeps in memory, a third more with what it adds, before it writes a
+	// table of them; up to four of these are there when the disk does not keep up. Each has a log on the disk of twice the
+	// size, mapped. smallMemtable is for small disks.
+	memtableSize  = 8 << 20
+	smallMemtable = 4 << 20
+
+	// memtablesWritten is how many tables that come from memory are merged at once, and memtablesMost from how many on
+	// writers wait for that: so many that a merge is worth it, which reads and writes all of the level below.
+	memtablesWritten = 6
+	memtablesMost    = 16
+
+	// tableSize is how large Badger's tables are on the disk, but for those that come straight from memory: a gigabyte of
+	// records is 4,000 open files. A merge builds up to thirteen at a time, and two merges may be under way. Each is in
+	// memory until the disk has it: its records as they are, three or four times as many bytes, the blocks compressed,
+	// with room for blocks that do not compress, and what allocators that double leave over. That is fourteen times its
+	// size; so tables of a megabyte took up to 360 MiB.
+	tableSize = 256 << 10
+
+	// blockCacheSize bounds the blocks of tables that are kept decompressed, and indexCacheSize their indexes. A block that
+	// is not there is in the operating system's cache, and takes three microseconds to decompress.
+	blockCacheSize = 16 << 20
+	indexCacheSize = 32 << 20
 
 	// mappedMost is how many bytes of files the process may have mapped in memory before it lets go of Badger's tables;
 	// the program itself is 20 MiB of them, and Badger's logs as much. When what it cannot let go of is more, it does so
@@ -138,8 +157,13 @@ const (
 	// of heap.
 	recordBudget = 128 << 20
 
-	// smallDisk is the size of disk below which the store keeps its tables and its reserve small.
+	// smallDisk is the size of disk below which the store keeps its memtables and its reserve small.
 	smallDisk = 2 << 30
+
+	// largeReserve and smallReserve are the free space that is kept: for logs of memtables, two of which may be full beside
+	// a merge of tables, and for what the collector copies.
+	largeReserve = 128 << 20
+	smallReserve = 32 << 20
 
 	// removedWorth is how many bytes of records must have been removed before Badger is compacted on a full disk.
 	removedWorth = 256 << 10

@@ -148,14 +148,14 @@ func (s *Store) start() error {
 	if err := s.claim(); err != nil {
 		return err
 	}
-	reserve, table, err := s.sizes()
+	reserve, memtable, err := s.sizes()
 	if err != nil {
 		return err
 	}
 	if s.witness, err = openWitness(s.dir); err != nil {
 		return err
 	}
-	if err := s.openRecords(table); err != nil {
+	if err := s.openRecords(memtable); err != nil {
 		return err
 	}
 	// A pack is emptied by copying what lives in it, which on a full disk must fit into half of the reserve.
@@ -205,11 +205,11 @@ func (s *Store) stop() {
 }
 
 // openRecords opens Badger and sees that it has everything that was committed.
-func (s *Store) openRecords(table int64) (err error) {
+func (s *Store) openRecords(memtable int64) (err error) {
 	if err := s.witness.saveLogs(); err != nil {
 		return err
 	}
-	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), table, s.keys.records, s.log); err != nil {
+	if s.db, err = openBadger(filepath.Join(s.dir, badgerDir), memtable, s.keys.records, s.log); err != nil {
 		return err
 	}
 	s.maps.open(s.db)
@@ -276,22 +276,17 @@ func onlyOurs(entries []os.DirEntry) bool {
 	return true
 }
 
-// sizes chooses the reserve and the size of Badger's tables by the size of the disk.
-func (s *Store) sizes() (reserve uint64, table int64, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(s.dir, &st); err != nil {
-		return 0, 0, fmt.Errorf("statfs: %w", err)
+// sizes chooses the reserve and the size of Badger's memtables by the size of the disk.
+func (s *Store) sizes() (reserve uint64, memtable int64, err error) {
+	disk, err := s.diskSize()
+	if err != nil {
+		return 0, 0, err
 	}
-	table = 16 << 20
-	if st.Blocks*uint64(st.Bsize) < smallDisk {
-		table = 4 << 20
+	reserve, memtable = largeReserve, memtableSize
+	if disk < smallDisk {
+		reserve, memtable = smallReserve, smallMemtable
 	}
-	// A memtable's log is twice a table long, and two may be full beside a compaction.
-	reserve = uint64(8 * table)
-	if s.opt.reserve > 0 {
-		reserve = s.opt.reserve
-	}
-	return reserve, table, nil
+	return defaulted(s.opt.reserve, reserve), memtable, nil
 }
 
 // diskSize is how many bytes the disk has.
