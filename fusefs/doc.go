@@ -35,6 +35,19 @@
 // that; past it 40 and 24. So who writes and reads once is served better, and who reads again has it in the cache then;
 // but reading pages at random right after writing asks for each of them.
 //
+// So these are the requests for 10,000 files in 928 directories, counted where they are handled, in a tree that was just
+// unpacked (2026-12-01, Linux 6.18, tar and the coreutils of Debian 12):
+//
+//	             each file                                              each directory
+//	cp -r        LOOKUP, CREATE, GETXATTR, COPY_FILE_RANGE, GETATTR     LOOKUP, MKDIR, GETATTR, 2 READDIRPLUS
+//	rm -rf       UNLINK, GETATTR of the directory; 0.8 FORGET and       RMDIR, the same; 3 READDIRPLUS of a copy, none of
+//	             0.07 BATCH_FORGET, for which nobody waits              what was listed before
+//	tar -x       LOOKUP, CREATE, 1.6 WRITE, 3 SETATTR, GETXATTR,        4.5 LOOKUP, MKDIR
+//	             GETATTR; a RELEASE
+//
+// Beside other work that took the daemon 320 ms of CPU time for rm -rf, 940 for cp -r and 1,420 for tar, with 2.7, 6 and 10
+// switches of its threads for a file.
+//
 // What would spare requests, and is not done:
 //
 //   - FUSE_NOTIFY_STORE of what was just written, so that reading it asks for nothing: it halves the time of the first
