@@ -73,7 +73,7 @@ func (w *Workspace) advanceBase(n *inode, f *file, next base, run []frozenLayer)
 	for _, l := range run {
 		f.buf.Drop(l.layer)
 	}
-	f.frozen = f.frozen[len(run):]
+	f.frozen = slices.Delete(f.frozen, 0, len(run)) // a slice of the rest would keep what was dropped in memory
 	f.count()
 	w.mu.Lock()
 	n.attr.Blocks = f.blocks()
