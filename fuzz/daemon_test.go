@@ -50,15 +50,7 @@ const (
 // runDaemon is the main function of a daemon. It says "ready" when the mount is up, then answers each line of its input
 // with one quoted line, which is empty when all is well.
 func runDaemon(store, dir string) error {
-	level := slog.LevelWarn
-	if os.Getenv(verboseEnv) != "" {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	debug.SetMemoryLimit(memoryLimit)
-	casstore.OnSlabs(func(bytes int) { debug.SetMemoryLimit(memoryLimit - int64(bytes)) })
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
+	log, stop := daemonProcess()
 	s, w, err := openStore(store, log)
 	if err != nil {
 		return err
@@ -67,6 +59,14 @@ func runDaemon(store, dir string) error {
 	if err != nil {
 		return errors.Join(err, w.Close(), s.Close())
 	}
+	listen(stop, func(line string) string { return obey(s, w, line) })
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience/2)
+	defer cancel()
+	return errors.Join(srv.Unmount(ctx), w.Close(), s.Close())
+}
+
+// listen says "ready" and answers each line of the input, until that ends or a signal comes.
+func listen(stop <-chan os.Signal, obey func(line string) string) {
 	fmt.Println("ready")
 	lines := make(chan string)
 	go func() {
@@ -81,13 +81,23 @@ func runDaemon(store, dir string) error {
 			on = false
 		case line, ok := <-lines:
 			if on = ok; ok {
-				fmt.Println(strconv.Quote(obey(s, w, line)))
+				fmt.Println(strconv.Quote(obey(line)))
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopPatience/2)
-	defer cancel()
-	return errors.Join(srv.Unmount(ctx), w.Close(), s.Close())
+}
+
+// daemonProcess sets up what every daemon has, and returns its log and the signal that stops it.
+func daemonProcess() (*slog.Logger, <-chan os.Signal) {
+	level := slog.LevelWarn
+	if os.Getenv(verboseEnv) != "" {
+		level = slog.LevelDebug
+	}
+	debug.SetMemoryLimit(memoryLimit)
+	casstore.OnSlabs(func(bytes int) { debug.SetMemoryLimit(memoryLimit - int64(bytes)) })
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), stop
 }
 
 // openStore opens a store and its one workspace, and makes what is missing of them.
@@ -182,10 +192,16 @@ func serve(t testing.TB, store, dir string) *daemon {
 // launch is serve without waiting for the mount.
 func launch(t testing.TB, store, dir string) *daemon {
 	t.Helper()
+	return launchAs(t, roleDaemon, store, dir)
+}
+
+// launchAs starts a daemon of a role, with what else it is to be told.
+func launchAs(t testing.TB, role, store, dir string, more ...string) *daemon {
+	t.Helper()
 	d := &daemon{t: t, store: store, dir: dir, log: new(syncBuffer), lines: make(chan string, 10)}
-	d.cmd = exec.Command(childBinary, store, dir)
+	d.cmd = exec.Command(childBinary, append([]string{store, dir}, more...)...)
 	// Whoever is killed while mounting leaves a directory behind.
-	d.cmd.Env = append(os.Environ(), roleEnv+"="+roleDaemon, "TMPDIR="+filepath.Dir(dir))
+	d.cmd.Env = append(os.Environ(), roleEnv+"="+role, "TMPDIR="+filepath.Dir(dir))
 	d.cmd.Stderr = d.log
 	var err error
 	if d.stdin, err = d.cmd.StdinPipe(); err != nil {

@@ -13,6 +13,9 @@
 //	     ├─► worker: changes to the mount, does one named job, says what it found
 //	     └─► worker: changes to the mount, becomes git, npm, rsync, ...
 //
+// Of a workspace that was joined there are two daemons: the authority, which serves its store on a socket, and the mirror, which
+// mounts and reaches it by a link that it cuts and mends when it is told to.
+//
 // A daemon ends when its standard input does, so it does not outlive its test.
 //
 // # What is needed
@@ -24,6 +27,8 @@
 //
 //	VFSTEST_SEED        the seed of everything that is random; a failure prints it
 //	CARREL_ROUNDS       rounds of TestCrash (40)
+//	CARREL_OUTAGES      how often TestJoinedOutages kills or cuts something (4)
+//	CARREL_OUTAGE_MS    how long it lets things go on before and after, at the most, in milliseconds (100)
 //	CARREL_BUILD        packages that TestGoBuild builds (./casstore ./fusefs); ./... is much more
 //	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (512)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)

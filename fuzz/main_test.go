@@ -16,13 +16,15 @@ import (
 
 // Environment variables that tell a child of a test what it is.
 const (
-	roleEnv = "CARREL_FUZZ_ROLE" // the name of a worker, roleDaemon or roleProgram
+	roleEnv = "CARREL_FUZZ_ROLE" // the name of a worker, or one of those below
 	dirEnv  = "CARREL_FUZZ_DIR"  // where a worker works
 )
 
 const (
-	roleDaemon  = "daemon"
-	roleProgram = "program"
+	roleDaemon    = "daemon"
+	roleAuthority = "authority"
+	roleMirror    = "mirror"
+	roleProgram   = "program"
 )
 
 // begunFd is a pipe that a worker or a program closes when it is in its directory.
@@ -53,6 +55,10 @@ func play(role string) int {
 	switch job := workers[role]; {
 	case role == roleDaemon:
 		err = runDaemon(os.Args[1], os.Args[2])
+	case role == roleAuthority:
+		err = runAuthority(os.Args[1], os.Args[3])
+	case role == roleMirror:
+		err = runMirror(os.Args[1], os.Args[2], os.Args[3])
 	case role == roleProgram:
 		err = become(os.Args[1:])
 	case job == nil:
