@@ -104,6 +104,14 @@ func specOf(s launch.Setup, key cellKey, each bool, j execd.Job) *specs.Spec {
 	for _, name := range launch.ProcHidden {
 		spec.Linux.MaskedPaths = append(spec.Linux.MaskedPaths, "/proc/"+name)
 	}
+	if j.TTY != nil {
+		spec.Process.ConsoleSize = &specs.Box{Height: uint(j.TTY.Rows), Width: uint(j.TTY.Cols)}
+	}
+	for _, b := range s.Binds {
+		if b.Source == hidden {
+			spec.Linux.MaskedPaths = append(spec.Linux.MaskedPaths, b.Target)
+		}
+	}
 	for _, name := range launch.ProcReadOnly {
 		spec.Linux.ReadonlyPaths = append(spec.Linux.ReadonlyPaths, "/proc/"+name)
 	}
@@ -137,16 +145,22 @@ func mountsOf(s launch.Setup) []specs.Mount {
 		memoryMount("/dev/shm", 0o1777, launch.ShmSize),
 	}
 	for _, b := range s.Binds {
-		if _, err := os.Stat(b.Source); err != nil && b.Optional {
+		if b.Source == hidden {
+			continue // it is a masked path
+		}
+		info, err := os.Stat(b.Source)
+		if err != nil && b.Optional {
 			continue // this machine has none
 		}
-		mode, recursive := "ro", "rro"
+		mode := "ro"
 		if b.Writable {
-			mode, recursive = "rw", "rrw"
+			mode = "rw"
 		}
-		list = append(list, specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: []string{
-			"rbind", mode, recursive, "nosuid", "rnosuid", "nodev", "rnodev", "rprivate",
-		}})
+		options := []string{"bind", mode, "nosuid", "nodev", "rprivate"}
+		if err != nil || info.IsDir() { // what is mounted in it is the same; of a file, crun wants a directory for that
+			options = append(options, "rbind", "r"+mode, "rnosuid", "rnodev")
+		}
+		list = append(list, specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: options})
 	}
 	for _, t := range s.Tmpfs {
 		list = append(list, memoryMount(t.Target, t.Mode, t.Size))

@@ -98,6 +98,9 @@ func hostRoot(s *launch.Setup) error {
 	return nil
 }
 
+// hidden is what covers a file that is not to be seen.
+const hidden = "/dev/null"
+
 // hide covers files of a root, of which hostDirs are shown, by an empty one. What a symlink leads to is covered where it is.
 func hide(s *launch.Setup, root string, names []string) error {
 	for _, name := range names {
@@ -113,7 +116,7 @@ func hide(s *launch.Setup, root string, names []string) error {
 			return err
 		}
 		if top, _, _ := strings.Cut(shown, "/"); slices.Contains(hostDirs, top) {
-			s.Binds = append(s.Binds, launch.Bind{Source: "/dev/null", Target: "/" + shown, Devices: true})
+			s.Binds = append(s.Binds, launch.Bind{Source: hidden, Target: "/" + shown, Devices: true})
 		}
 	}
 	return nil
