@@ -39,6 +39,7 @@ type contained struct {
 	release func() error // of the workspace
 	unhold  func()       // of the image that is the root, if any
 	cmd     *exec.Cmd    // the runtime, which ends with the container
+	missing func() bool  // whether there is no such program as the command's
 	exit    execd.Exit   // to be read when done is closed
 
 	mu     sync.Mutex
@@ -52,6 +53,7 @@ func (b *Backend) startContained(
 	ctx context.Context, key cellKey, j execd.Job, unhold func(), out execd.Output,
 ) (execd.Process, error) {
 	p := &contained{stdio: newStdio(j.TTY != nil), backend: b, unhold: unhold}
+	p.missing = func() bool { return missing(key.root, j) }
 	program, err := b.findRuntime(j.Runtime)
 	if err == nil {
 		err = checkDir(ctx, j)
@@ -213,6 +215,9 @@ func (p *contained) exitOf() execd.Exit {
 	}
 	if reason := p.failure(); reason != "" && x.Code != 0 {
 		x = execd.Exit{Code: execd.CodeNotRun, Reason: reason}
+		if p.missing() {
+			x.Code = execd.CodeNoProgram
+		}
 	}
 	return x
 }

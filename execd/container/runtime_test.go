@@ -32,7 +32,7 @@ run)
 	find "$bundle/rootfs" | sed "s,$bundle/rootfs,," | sort > RECORD/rootfs
 	mkdir "$state/$id"
 	echo $$ > "$state/$id/pid"
-	if grep -q '"args":\["fail"\]' "$bundle/config.json"; then
+	if grep -q '"fail"\]' "$bundle/config.json"; then
 		rm -r "$state/$id"
 		echo '{"level":"warning","msg":"so so"}' > "$log"
 		echo '{"level":"error","msg":"no such container"}' >> "$log"
@@ -197,11 +197,13 @@ func TestRuntimeRights(t *testing.T) {
 // What goes wrong in a runtime is said, and what it has left is ended.
 func TestRuntimeEnds(t *testing.T) {
 	d, record := newRuntimeDesk(t, "crun")
-	p, _ := d.start(t, execd.Spec{Runtime: "crun", Args: []string{"fail"}})
-	if x := p.Wait(); x.Code != execd.CodeNotRun || x.Reason != "no such container" {
-		t.Errorf("a failure is %+v", x)
+	for code, args := range map[int][]string{execd.CodeNotRun: {"sh", "fail"}, execd.CodeNoProgram: {"no-such-program", "fail"}} {
+		p, _ := d.start(t, execd.Spec{Runtime: "crun", Args: args})
+		if x := p.Wait(); x.Code != code || x.Reason != "no such container" {
+			t.Errorf("a failure is %+v, want code %d", x, code)
+		}
 	}
-	p, _ = d.start(t, execd.Spec{Runtime: "crun", Args: []string{"left"}})
+	p, _ := d.start(t, execd.Spec{Runtime: "crun", Args: []string{"left"}})
 	if x := p.Wait(); x.Code != 0 {
 		t.Errorf("%+v", x)
 	}
@@ -314,6 +316,10 @@ func TestRuntimes(t *testing.T) {
 			p, out = d.start(t, execd.Spec{Runtime: name, Args: []string{"sh", "-c", "test -t 0 && stty size"}, TTY: &execd.Size{Rows: 7, Cols: 9}})
 			if x := p.Wait(); x.Code != 0 || !strings.Contains(out.text(execd.Stdout), "7 9") {
 				t.Errorf("in a terminal: %+v, %q", x, out.text(execd.Stdout))
+			}
+			p, _ = d.start(t, execd.Spec{Runtime: name, Args: []string{"no-such-program"}})
+			if x := p.Wait(); x.Code != execd.CodeNoProgram || x.Reason == "" {
+				t.Errorf("of no program: %+v", x)
 			}
 			if _, text := sh("no-such-program"); !strings.Contains(text, "not found") {
 				t.Errorf("%q", text)
