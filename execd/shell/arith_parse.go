@@ -19,6 +19,7 @@ type arithNode struct {
 type arithParser struct {
 	text  string // all of it, for messages
 	rest  string // what is left, from the current token on
+	last  string // rest as it was a token ago
 	tok   string // the current token: an operator, "num", "name" or "" at the end
 	value string // of a number or a name
 	after string // what is left behind the current token
@@ -66,10 +67,17 @@ type arithError struct{ error }
 
 func (p *arithParser) fail(what string) {
 	token := p.rest
-	panic(arithError{fmt.Errorf("%s: %s (error token is \"%s\")", strings.TrimSpace(p.text), what, token)})
+	if token == "" { // at the end it is the last token that is to blame
+		token = p.last
+	}
+	panic(arithError{fmt.Errorf("%s: %s (error token is \"%s\")", strings.TrimLeft(p.text, " \t\n\r"), what, token)})
 }
 
 func (p *arithParser) next() {
+	before := p.tok
+	if p.rest != "" {
+		p.last = p.rest
+	}
 	p.rest = strings.TrimLeft(p.after, " \t\n\r")
 	if p.rest == "" {
 		p.tok, p.after = "", ""
@@ -94,11 +102,23 @@ func (p *arithParser) next() {
 	}
 	for _, t := range arithTokens {
 		if strings.HasPrefix(p.rest, t) {
+			if (t == "++" || t == "--") && before != "name" && !startsName(p.rest[2:]) {
+				t = t[:1] // of two signs, as in 1++2
+			}
 			p.tok, p.after = t, p.rest[len(t):]
 			return
 		}
 	}
+	if before == "num" || before == "name" {
+		p.fail("syntax error: invalid arithmetic operator")
+	}
 	p.fail("syntax error: operand expected")
+}
+
+// startsName reports whether a name follows, blanks aside.
+func startsName(text string) bool {
+	text = strings.TrimLeft(text, " \t\n\r")
+	return text != "" && isNameByte(text[0]) && (text[0] < '0' || text[0] > '9')
 }
 
 func (p *arithParser) enter() {

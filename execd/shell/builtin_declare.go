@@ -136,6 +136,13 @@ func (d *declaring) one(a declArg) {
 	if a.array == nil {
 		name, value, hasValue, add = cutAssignment(a.text)
 	}
+	if d.name == "local" && a.text == "-" {
+		if f := sh.ownFrame(sh.localFrame()); f.opts == nil {
+			was := sh.opts.set
+			f.opts = &was
+		}
+		return
+	}
 	r, ok := parseRef(name)
 	if !ok {
 		sh.warnf("%s: `%s': not a valid identifier", d.name, a.text)

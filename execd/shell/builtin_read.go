@@ -449,27 +449,28 @@ func (sh *shell) builtinMapfile(args []string) int {
 			value, args = args[0], args[1:]
 		}
 		n, err := strconv.Atoi(value)
+		low, what := 0, "invalid number"
 		switch opt[1] {
 		case 'd':
-			o.delim, err = 0, nil
+			n, o.delim, err = 0, 0, nil
 			if value != "" {
 				o.delim = value[0]
 			}
 		case 'n':
-			o.count = n
+			o.count, what = n, "invalid line count"
 		case 'O':
-			o.origin, o.keep = int64(n), true
+			o.origin, o.keep, what = int64(n), true, "invalid array origin"
 		case 's':
-			o.skip = n
+			o.skip, what = n, "invalid line count"
 		case 'u':
 			o.fd = n
 		case 'C':
-			o.callback, err = value, nil
+			n, o.callback, err = 0, value, nil
 		case 'c':
-			o.quantum = n
+			o.quantum, low, what = n, 1, "invalid callback quantum"
 		}
-		if err != nil {
-			sh.warnf("%s: %s: invalid number", name, value)
+		if err != nil || n < low {
+			sh.warnf("%s: %s: %s", name, value, what)
 			return 1
 		}
 	}
@@ -487,6 +488,10 @@ func (sh *shell) mapfile(name string, o mapfileOptions) int {
 	d := sh.fds.get(o.fd)
 	if d == nil || d.read == nil {
 		sh.warnf("%s: %d: invalid file descriptor: Bad file descriptor", name, o.fd)
+		return 1
+	}
+	if v, found := sh.vars.Get(o.name); found && v.attrs&attrAssoc != 0 {
+		sh.warnf("%s: %s: not an indexed array", name, o.name)
 		return 1
 	}
 	if !o.keep {

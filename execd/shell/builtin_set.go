@@ -271,7 +271,10 @@ func (sh *shell) unsetFunction(name string) int {
 func (sh *shell) unsetVariable(a string, only, namerefs bool) error {
 	r, ok := parseRef(a)
 	if !ok {
-		if !only && sh.hasFunction(a) {
+		if !only && !strings.Contains(a, "[") { // a function then, of which there need be none
+			if f, ok := sh.funcs.Get(a); ok && f.fixed {
+				return fmt.Errorf("%s: cannot unset: readonly function", a)
+			}
 			sh.funcs.Delete(a)
 			return nil
 		}

@@ -138,12 +138,7 @@ func (t *testParser) term() bool {
 	return rest[0] != ""
 }
 
-func (t *testParser) unary(op, s string) bool {
-	if op == "-t" {
-		t.integer(s)
-	}
-	return t.sh.unaryTest(op, s)
-}
+func (t *testParser) unary(op, s string) bool { return t.sh.unaryTest(op, s) }
 
 func isBinaryOp(s string) bool {
 	switch s {

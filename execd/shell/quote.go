@@ -88,10 +88,10 @@ func quoteTrace(s string) string {
 	switch {
 	case s == "":
 		return "''"
+	case needsQuotes(s): // a newline does: bash looks for what its grammar knows first
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	case hasControl(s):
 		return ansiQuote(s)
-	case needsQuotes(s):
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
 	return s
 }

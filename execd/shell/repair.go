@@ -29,6 +29,11 @@ func (sh *shell) repair(text string, depth int) (string, bool) {
 	if fixed, ok := splitParens(text); ok {
 		return fixed, true
 	}
+	for _, mend := range []func(string) (string, bool){quoteExpression, escapeName, escapeLet} {
+		if fixed, ok := mend(text); ok {
+			return fixed, true
+		}
+	}
 	return sh.endHere(text)
 }
 

@@ -7,7 +7,8 @@ import "slices"
 type frame struct {
 	gen   uint64 // as of a variable: who may change it
 	saved []hidden
-	local bool // of a function: local may be used
+	local bool    // of a function: local may be used
+	opts  *uint32 // what set -o has switched, as it was before "local -"; nil without
 }
 
 // hidden is a variable that is out of sight; nil when there was none of that name.
@@ -25,6 +26,9 @@ func (sh *shell) popFrame() {
 	n := len(sh.frames) - 1
 	f := sh.frames[n]
 	sh.frames = sh.frames[:n]
+	if f.opts != nil {
+		sh.opts.set = *f.opts
+	}
 	for _, h := range slices.Backward(f.saved) {
 		sh.restore(h)
 	}
@@ -46,7 +50,7 @@ func (sh *shell) restore(h hidden) {
 func (sh *shell) ownFrame(i int) *frame {
 	f := sh.frames[i]
 	if f.gen != sh.gen {
-		f = &frame{gen: sh.gen, saved: slices.Clone(f.saved), local: f.local}
+		f = &frame{gen: sh.gen, saved: slices.Clone(f.saved), local: f.local, opts: f.opts}
 		sh.frames[i] = f
 	}
 	return f

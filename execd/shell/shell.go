@@ -105,8 +105,9 @@ type shell struct {
 	flow        flow
 	flowCount   int // loops still to leave
 	loops       int
-	noErr       int // depth of places where a failure is no error
-	depth       int // of calls, sources, evals and forks
+	noErr       int    // depth of places where a failure is no error
+	refused     string // of a command.Process, for the command that is started next
+	depth       int    // of calls, sources, evals and forks
 	subshells   int
 	traceDepth  int // of substitutions and evals, for set -x
 	line        int

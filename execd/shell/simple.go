@@ -3,12 +3,14 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/carrelfs/carrel/casstore/vfs"
 	"github.com/carrelfs/carrel/execd/shell/command"
 )
 
@@ -180,6 +182,8 @@ func (sh *shell) runBuiltin(b builtin, args []string) {
 
 func (sh *shell) invokeFile(args []string) {
 	found, err := sh.findCommand(args[0])
+	refused := sh.refused
+	sh.refused = ""
 	switch {
 	case err == nil:
 		sh.status = exitStatus(sh.runCommand(found, args))
@@ -187,6 +191,15 @@ func (sh *shell) invokeFile(args []string) {
 			sh.stop()
 		}
 		return
+	case refused != "":
+		reason := "No such file or directory"
+		if sh.status = command.StatusNotFound; !errors.Is(err, errNoCommand) {
+			reason, sh.status = command.Reason(err), notRunStatus(err)
+			if errors.Is(err, vfs.ErrIsDir) {
+				reason = "Permission denied" // as execve(2) has it
+			}
+		}
+		fmt.Fprintf(sh.stderr(), refused+"\n", args[0], reason)
 	case errors.Is(err, errNoCommand):
 		if fn, ok := sh.funcs.Get("command_not_found_handle"); ok {
 			child := sh.forkProcess()
@@ -264,6 +277,7 @@ func (sh *shell) runFor(ctx context.Context, p *command.Process) int {
 		child.dir = p.Dir
 	}
 	child.takeEnvironment(p.Env)
+	child.refused = p.Refused
 	child.protect(func() {
 		child.finish(child.catch(func() { child.invoke(p.Args, lookBuiltins|lookFiles) }))
 	})

@@ -43,6 +43,10 @@ type Process struct {
 	// the script are not seen, as they are not by execvp(3). It gives 127 and says so when there is none.
 	Run Func
 
+	// Refused is what Run says of a command that cannot be started, a format of its name and the reason: each command that
+	// runs others has words of its own. They are the shell's when it is empty.
+	Refused string
+
 	Meter *Meter           // what the script may still use; nil for no bound
 	Now   func() time.Time // the clock
 	Rand  *rand.Rand       // safe for this process alone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func env(ctx context.Context, c *tool.Call) error {
 	}
 	p := *c.Process
 	slices.Sort(variables)
-	p.Args, p.Env = args, variables
+	p.Args, p.Env, p.Refused = args, variables, "env: '%s': %s"
 	if dir != "" {
 		if err := changeDir(ctx, c, &p, dir); err != nil {
 			return err
@@ -106,6 +107,18 @@ func printenv(_ context.Context, c *tool.Call) error {
 var timeoutOptions = getopt.New("+k:s:v", "kill-after:=k", "signal:=s", "foreground", "preserve-status", "verbose=v")
 
 // timeout runs a command whose context ends when the time is up.
+// signals are the names that timeout knows, without SIG.
+var signals = strings.Fields("EXIT HUP INT QUIT ILL TRAP ABRT IOT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CLD CONT " +
+	"STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO POLL PWR SYS RTMIN RTMAX")
+
+// isSignal reports whether a text is the name or the number of a signal.
+func isSignal(text string) bool {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n >= 0 && n <= 64
+	}
+	return slices.Contains(signals, strings.TrimPrefix(strings.ToUpper(text), "SIG"))
+}
+
 func timeout(ctx context.Context, c *tool.Call) error {
 	options, args, err := c.Options(timeoutOptions, 125)
 	if err != nil {
@@ -115,6 +128,9 @@ func timeout(ctx context.Context, c *tool.Call) error {
 	for _, o := range options {
 		switch o.Name {
 		case "s":
+			if !isSignal(o.Value) {
+				return c.Usage(125, "'%s': invalid signal", o.Value)
+			}
 			kill = strings.TrimPrefix(strings.ToUpper(o.Value), "SIG") == "KILL" || o.Value == "9"
 		case "preserve-status":
 			preserve = true
@@ -134,7 +150,7 @@ func timeout(ctx context.Context, c *tool.Call) error {
 	}
 	defer cancel()
 	p := *c.Process
-	p.Args = args[1:]
+	p.Args, p.Refused = args[1:], "timeout: failed to run command '%s': %s"
 	start := time.Now()
 	c.Status = c.Run(limited, &p)
 	if d > 0 && limited.Err() != nil && ctx.Err() == nil && time.Since(start) >= d {

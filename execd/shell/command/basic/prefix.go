@@ -12,17 +12,19 @@ import (
 // prefixes are commands that run another one in some way that makes no difference here: there are no priorities, no hangups,
 // no sessions, and buffers are what they are.
 var prefixes = map[string]prefix{
-	"nice":   {getopt.New("+n:0123456789", "adjustment:=n"), "0\n"},
-	"nohup":  {getopt.New("+"), ""},
-	"setsid": {getopt.New("+cfw", "ctty=c", "fork=f", "wait=w"), ""},
-	"stdbuf": {getopt.New("+i:o:e:", "input:=i", "output:=o", "error:=e"), ""},
-	"ionice": {getopt.New("+c:n:p:tP:u:", "class:=c", "classdata:=n", "ignore=t"), "none: prio 0\n"},
+	"nice":   {getopt.New("+n:0123456789", "adjustment:=n"), "0\n", "nice: '%s': %s"},
+	"nohup":  {getopt.New("+"), "", "nohup: failed to run command '%s': %s"},
+	"setsid": {getopt.New("+cfw", "ctty=c", "fork=f", "wait=w"), "", "setsid: failed to execute %s: %s"},
+	"stdbuf": {getopt.New("+i:o:e:", "input:=i", "output:=o", "error:=e"), "", "stdbuf: failed to run command '%s': %s"},
+	"ionice": {getopt.New("+c:n:p:tP:u:", "class:=c", "classdata:=n", "ignore=t"), "none: prio 0\n",
+		"ionice: failed to execute %s: %s"},
 }
 
-// prefix is the options of one, and what it prints without a command.
+// prefix is the options of one, what it prints without a command, and what it says of one that cannot be started.
 type prefix struct {
 	options *getopt.Parser
 	alone   string
+	refused string
 }
 
 func (p prefix) body(ctx context.Context, c *tool.Call) error {
@@ -37,7 +39,7 @@ func (p prefix) body(ctx context.Context, c *tool.Call) error {
 		return c.Usage(125, "missing operand")
 	}
 	run := *c.Process
-	run.Args = args
+	run.Args, run.Refused = args, p.refused
 	c.Status = c.Run(ctx, &run)
 	if c.Status == command.StatusNotFound {
 		return tool.Exit(command.StatusNotFound) // which has been said

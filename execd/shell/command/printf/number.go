@@ -37,9 +37,22 @@ func (p *Printer) integer(arg string, signed bool) int64 {
 	case errors.Is(err, strconv.ErrRange):
 		p.warn("warning: " + arg + ": Numerical result out of range")
 	case err != nil, good < len(text):
-		p.fail(arg + ": invalid number")
+		p.fail(arg + ": " + invalidNumber(text, p.Coreutils))
 	}
 	return n
+}
+
+// invalidNumber is what bash says of a text that is no number, by how it begins.
+func invalidNumber(text string, coreutils bool) string {
+	kind := ""
+	switch {
+	case coreutils:
+	case strings.HasPrefix(text, "0x"), strings.HasPrefix(text, "0X"):
+		kind = "hex "
+	case text[0] == '0':
+		kind = "octal "
+	}
+	return "invalid " + kind + "number"
 }
 
 // integerPrefix returns how much of text is a number.

@@ -203,7 +203,10 @@ func (p *Printer) convert(s spec) error {
 		p.number(s, unsigned(s, uint64(p.integer(arg, false))))
 	case 'c':
 		arg, _ := p.next()
-		p.text(s, arg[:min(1, len(arg))])
+		if arg == "" {
+			arg = "\x00" // what C has at the end of a text
+		}
+		p.text(s, arg[:1])
 	case 's':
 		arg, _ := p.next()
 		p.text(s, arg)

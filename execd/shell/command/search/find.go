@@ -254,7 +254,7 @@ func (f *finder) run(args []string, dir string) (bool, error) {
 		return false, err
 	}
 	p := *f.Process
-	p.Args = args
+	p.Args, p.Refused = args, "find: '%s': %s"
 	if dir != "" {
 		p.FS = f.FS.At(dir)
 		p.Dir = p.FS.Dir

@@ -319,7 +319,7 @@ func (b *batcher) start(args []string) error {
 		return err
 	}
 	p := *b.Process
-	p.Args, p.Stdin = args, strings.NewReader("")
+	p.Args, p.Stdin, p.Refused = args, strings.NewReader(""), "xargs: %s: %s"
 	status := b.Run(b.ctx, &p)
 	switch {
 	case b.ctx.Err() != nil:
