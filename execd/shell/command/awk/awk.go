@@ -28,11 +28,11 @@ func awk(ctx context.Context, c *tool.Call) error {
 		return err
 	}
 	var sources, assigned []string
-	fs := ""
+	var fs *string
 	for _, o := range found {
 		switch o.Name {
 		case "F":
-			fs = o.Value
+			fs = &o.Value
 		case "v":
 			assigned = append(assigned, o.Value)
 		case "e":
@@ -59,8 +59,8 @@ func awk(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
-	if fs != "" {
-		in.vars[varFS] = str(separator(fs))
+	if fs != nil {
+		in.vars[varFS] = str(unescapeAll(*fs))
 	}
 	for _, a := range assigned {
 		name, text, ok := strings.Cut(a, "=")
@@ -72,14 +72,6 @@ func awk(ctx context.Context, c *tool.Call) error {
 		}
 	}
 	return in.finish(in.run())
-}
-
-// separator reads the value of -F: t alone is a tab.
-func separator(fs string) string {
-	if fs == "t" {
-		return "\t"
-	}
-	return unescapeAll(fs)
 }
 
 func unescapeAll(s string) string {

@@ -29,6 +29,7 @@ const (
 	varRT
 	varIGNORECASE
 	varFPAT
+	varFIELDWIDTHS
 	varCount
 )
 
@@ -36,6 +37,7 @@ var specials = map[string]int{
 	"NR": varNR, "NF": varNF, "FNR": varFNR, "FS": varFS, "OFS": varOFS, "ORS": varORS, "RS": varRS,
 	"FILENAME": varFILENAME, "SUBSEP": varSUBSEP, "RSTART": varRSTART, "RLENGTH": varRLENGTH, "CONVFMT": varCONVFMT,
 	"OFMT": varOFMT, "RT": varRT, "IGNORECASE": varIGNORECASE, "FPAT": varFPAT,
+	"FIELDWIDTHS": varFIELDWIDTHS,
 }
 
 // slot is where a variable lives: a value, an array, or a name for another slot's array.
@@ -81,7 +83,7 @@ type interp struct {
 	rand    *rand.Rand
 	seed    float64
 	steps   int
-	fpat    bool // fields are what FPAT matches, since it was set after FS
+	by      int // which of FS, FPAT and FIELDWIDTHS makes the fields: the one that was set last
 }
 
 // runError is what ends a program that did something wrong.
@@ -265,9 +267,14 @@ func (in *interp) setSpecial(i int, v value) error {
 	case varNF:
 		in.split()
 		return in.setNF(int(max(min(v.num(), maxFields+1), -1)))
-	case varFS, varFPAT:
-		in.fpat = i == varFPAT
+	case varFS, varFPAT, varFIELDWIDTHS:
 		v = str(in.text(v))
+		if i == varFIELDWIDTHS {
+			if err := checkWidths(v.s); err != nil {
+				return err
+			}
+		}
+		in.by = i
 	case varOFS, varORS, varRS, varSUBSEP, varCONVFMT, varOFMT:
 		v = str(in.text(v))
 	case varIGNORECASE:

@@ -198,9 +198,7 @@ func (in *interp) nextFile() (bool, error) {
 			if tool.Ends(in.ctx, err) {
 				return false, err
 			}
-			in.Say("warning: command line argument `%s' could not be opened: %s", name, command.Reason(err))
-			in.status = 2
-			continue
+			return false, fatal("cannot open file `%s' for reading: %s", name, command.Reason(err))
 		}
 		in.vars[varFILENAME], in.vars[varFNR] = str(name), num(0)
 		in.input.reader = opened

@@ -156,10 +156,32 @@ func (l *lexer) num() error {
 			return nil
 		}
 	}
+	if n, size := octal(l.src[start:]); size > 0 {
+		l.pos, l.tok, l.number = start+size, tokNumber, n
+		return nil
+	}
 	l.number, l.pos = numberPrefix(l.src[start:])
 	l.pos += start
 	l.tok = tokNumber
 	return nil
+}
+
+// octal reads a number that begins with 0, in the program's text only, and how long it is; 0 when it is a decimal one.
+func octal(s string) (n float64, size int) {
+	if len(s) < 2 || s[0] != '0' {
+		return 0, 0
+	}
+	for size < len(s) && isDigit(s[size]) {
+		size++
+	}
+	if size < len(s) && (s[size] == '.' || s[size]|0x20 == 'e') {
+		return 0, 0
+	}
+	u, err := strconv.ParseUint(s[:size], 8, 64)
+	if err != nil {
+		return 0, 0
+	}
+	return float64(u), size
 }
 
 func (l *lexer) str() error {

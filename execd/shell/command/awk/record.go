@@ -1,6 +1,7 @@
 package awk
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -37,14 +38,73 @@ func (in *interp) split() {
 	if r.split {
 		return
 	}
-	if in.fpat {
+	switch in.by {
+	case varFPAT:
 		r.fields = in.splitPattern(r.fields[:0], r.text, in.vars[varFPAT].s)
-	} else {
+	case varFIELDWIDTHS:
+		r.fields = splitWidths(r.fields[:0], r.text, in.vars[varFIELDWIDTHS].s)
+	default:
 		r.fields = in.splitInto(r.fields[:0], r.text, in.vars[varFS].s)
 	}
 	r.isSet = append(r.isSet[:0], make([]bool, len(r.fields))...)
 	r.split = true
 	in.vars[varNF] = num(float64(len(r.fields)))
+}
+
+// checkWidths refuses a FIELDWIDTHS that is not made of numbers, each with how much to skip before it perhaps, and a * at
+// the end for the rest.
+func checkWidths(list string) error {
+	words := strings.Fields(list)
+	for i, word := range words {
+		if word == "*" && i == len(words)-1 {
+			continue
+		}
+		skip, width, skips := strings.Cut(word, ":")
+		if !skips {
+			skip, width = "0", word
+		}
+		_, errSkip := strconv.ParseUint(skip, 10, 31)
+		n, err := strconv.ParseUint(width, 10, 31)
+		if errSkip != nil || err != nil || n == 0 {
+			return fatal("invalid FIELDWIDTHS value, for field %d, near `%s'", i+1, word)
+		}
+	}
+	return nil
+}
+
+// splitWidths cuts a text into fields of the widths of a list, in characters; what is missing at the end is no field.
+func splitWidths(out []string, text, list string) []string {
+	take := func(n int) (part string) {
+		end := 0
+		for ; n > 0 && end < len(text); n-- {
+			_, size := utf8.DecodeRuneInString(text[end:])
+			end += size
+		}
+		part, text = text[:end], text[end:]
+		return part
+	}
+	for _, word := range strings.Fields(list) {
+		skip, width, skips := strings.Cut(word, ":")
+		if !skips {
+			skip, width = "0", word
+		}
+		n, err := strconv.Atoi(skip)
+		if err != nil {
+			return out
+		}
+		take(n)
+		if text == "" {
+			return out
+		}
+		if width == "*" {
+			return append(out, text)
+		}
+		if n, err = strconv.Atoi(width); err != nil {
+			return out
+		}
+		out = append(out, take(n))
+	}
+	return out
 }
 
 func (in *interp) field(i int) value {

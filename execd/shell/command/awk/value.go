@@ -80,8 +80,8 @@ func spell(n float64, format string) string {
 		if math.IsInf(n, 1) || math.IsNaN(n) && !math.Signbit(n) {
 			return "+" + text
 		}
-		if n == math.Trunc(n) && math.Abs(n) < 1e300 {
-			return strconv.FormatFloat(n, 'f', -1, 64)
+		if n == math.Trunc(n) && !math.IsInf(n, 0) {
+			return strconv.FormatFloat(n, 'f', 0, 64) // a whole number, to its last digit
 		}
 		return text
 	}

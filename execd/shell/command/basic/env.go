@@ -144,6 +144,7 @@ func timeout(ctx context.Context, c *tool.Call) error {
 	if !ok {
 		return c.Usage(125, "invalid time interval '%s'", args[0])
 	}
+	start := time.Now() // before the deadline is reckoned, so that what ends at it has taken all of d
 	limited, cancel := ctx, func() {}
 	if d > 0 {
 		limited, cancel = context.WithTimeout(ctx, d)
@@ -151,7 +152,6 @@ func timeout(ctx context.Context, c *tool.Call) error {
 	defer cancel()
 	p := *c.Process
 	p.Args, p.Refused = args[1:], "timeout: failed to run command '%s': %s"
-	start := time.Now()
 	c.Status = c.Run(limited, &p)
 	if d > 0 && limited.Err() != nil && ctx.Err() == nil && time.Since(start) >= d {
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -163,6 +164,12 @@ func (g *grepper) setLong(ctx context.Context, o getopt.Option) error {
 	switch o.Name {
 	case "A", "B", "C", "m":
 		n, err := strconv.Atoi(o.Value)
+		if errors.Is(err, strconv.ErrRange) {
+			n, err = min(max(n, -1), math.MaxInt32), nil // as good as without end
+		}
+		if o.Name == "m" {
+			n = max(n, -1)
+		}
 		if err != nil || n < 0 && o.Name != "m" {
 			if o.Name == "m" {
 				return g.Die(2, "invalid max count")
@@ -181,7 +188,11 @@ func (g *grepper) setLong(ctx context.Context, o getopt.Option) error {
 			s.max = n
 		}
 	case "binary-files":
-		s.binary = map[string]byte{"text": 't', "without-match": 'w', "binary": 0}[o.Value]
+		kind, ok := map[string]byte{"text": 't', "without-match": 'w', "binary": 0}[o.Value]
+		if !ok {
+			return g.Die(2, "unknown binary-files type")
+		}
+		s.binary = kind
 	case "d":
 		switch o.Value {
 		case "recurse":
@@ -239,6 +250,12 @@ func (g *grepper) compile(ctx context.Context) error {
 		return nil
 	}
 	var err error
+	if g.kind != 'F' && slices.ContainsFunc(g.patterns, bareClass) {
+		if g.kind == 'P' {
+			return g.Die(2, "POSIX named classes are supported only within a class")
+		}
+		return g.Die(2, "character class syntax is [[:space:]], not [:space:]")
+	}
 	switch g.kind {
 	case 'F':
 		g.scan.re, err = regex.CompileLiterals(g.patterns, g.options)
@@ -254,6 +271,37 @@ func (g *grepper) compile(ctx context.Context) error {
 		return g.Die(2, "%s", err)
 	}
 	return nil
+}
+
+// bareClass reports whether a pattern has a class outside of brackets, as in [:space:]: it would match the letters of the
+// name, which nobody means.
+func bareClass(pattern string) bool {
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\\':
+			i++
+		case pattern[i] == '[':
+			j := i + 1
+			if j < len(pattern) && pattern[j] == '^' {
+				j++
+			}
+			start := j
+			colon := j < len(pattern) && pattern[j] == ':'
+			for first := true; j < len(pattern) && (pattern[j] != ']' || first); first = false {
+				if pattern[j] == '[' && j+1 < len(pattern) && strings.IndexByte(":.=", pattern[j+1]) >= 0 {
+					if end := strings.Index(pattern[j+2:], pattern[j+1:j+2]+"]"); end >= 0 {
+						j += end + 3
+					}
+				}
+				j++
+			}
+			if colon && j < len(pattern) && j > start+1 && pattern[j-1] == ':' {
+				return true
+			}
+			i = j
+		}
+	}
+	return false
 }
 
 func (g *grepper) files(ctx context.Context, operands []string) error {

@@ -98,7 +98,7 @@ func (e *editor) set(o getopt.Option) error {
 	case "f":
 		data, err := e.ReadFile(e.ctx, o.Value)
 		if err != nil {
-			return e.Die(1, "couldn't open file %s: %s", o.Value, command.Reason(err))
+			return e.Die(4, "couldn't open file %s: %s", o.Value, command.Reason(err))
 		}
 		text := strings.TrimSuffix(string(data), "\n")
 		if strings.HasPrefix(text, "#!") {
