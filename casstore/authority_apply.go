@@ -269,7 +269,9 @@ func (p *pushPlan) supersede(ctx context.Context, c *cut, node *plannedNode) {
 		n.xattrs = newXattrs()
 		for name, x := range old.xattrs.m {
 			if x.present && !old.gone {
-				*n.xattrs.add(n, name) = xattr{owner: n, name: name, value: x.value, present: true, persisted: true}
+				kept := n.xattrs.add(n, name)
+				n.xattrs.put(kept, x.value, true)
+				kept.persisted = true
 			}
 		}
 	}
@@ -346,7 +348,8 @@ func (p *pushPlan) putNames(ctx context.Context, c *cut, node *plannedNode) {
 	for _, r := range node.xattrs {
 		x := node.n.xattrs.add(node.n, r.Name)
 		c.take(x)
-		x.value, x.present, x.persisted = bytes.Clone(r.Value), r.Value != nil, true
+		node.n.xattrs.put(x, bytes.Clone(r.Value), r.Value != nil)
+		x.persisted = true
 	}
 	if len(node.xattrs) > 0 && node.record == nil {
 		w.notify(ctx, vfs.Change{Kind: vfs.ChangeAttr, Ino: node.ino})

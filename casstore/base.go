@@ -23,16 +23,7 @@ func (b base) stored() uint64 { return uint64(len(b.inline)) + b.manifest.Stored
 // storedIn is how many of the bytes [off, end) are not in holes.
 func (b base) storedIn(off, end uint64) uint64 {
 	n := uint64(len(b.inline))
-	n = min(n, end) - min(n, off)
-	for p := range b.manifest.From(off) {
-		if p.Start >= end {
-			break
-		}
-		if !p.Hole {
-			n += min(p.End(), end) - max(p.Start, off)
-		}
-	}
-	return n
+	return min(n, end) - min(n, off) + b.manifest.StoredIn(off, end)
 }
 
 // seek returns the first offset in [off, end) that is in a hole, or that is not; end when there is none.

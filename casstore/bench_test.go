@@ -243,6 +243,56 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
+// BenchmarkPunch punches a hole into a file that has ever more of them, which must not make it slower.
+func BenchmarkPunch(b *testing.B) {
+	for _, holes := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprint("holes=", holes), func(b *testing.B) {
+			w := benchWorkspace(b)
+			const step = 4096
+			ino := benchFile(b, w, 2*step*holes)
+			punch := func(i int) {
+				if err := w.Allocate(bg, ino, vfs.AllocPunchHole, uint64(2*step*i), step); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range holes {
+				punch(i)
+			}
+			p := make([]byte, step)
+			for i := 0; b.Loop(); i = (i + 1) % holes {
+				if err := w.WriteAt(bg, ino, p, uint64(2*step*i), false); err != nil {
+					b.Fatal(err)
+				}
+				punch(i)
+			}
+		})
+	}
+}
+
+// BenchmarkSetXattr sets an attribute of a file that has ever more of them, and removes it.
+func BenchmarkSetXattr(b *testing.B) {
+	for _, others := range []int{0, 100, 4000} {
+		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
+			w := benchWorkspace(b)
+			ino := benchFile(b, w, 0)
+			set := func(name string) {
+				if err := w.SetXattr(bg, ino, name, []byte("value"), 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range others {
+				set(fmt.Sprint("user.", i))
+			}
+			for b.Loop() {
+				set("user.new")
+				if err := w.RemoveXattr(bg, ino, "user.new"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkStore writes random bytes in pieces of 1 MiB and waits for all of them to be durable.
 func BenchmarkStore(b *testing.B) {
 	w := benchWorkspace(b)

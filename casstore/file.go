@@ -30,7 +30,7 @@ type file struct {
 	layers    uint64        // how many have been frozen
 	liveGen   uint64        // the generation that the live layer belongs to
 	size      uint64        // bytes, with all layers
-	held      uint64        // bytes that are not in holes, about
+	held      uint64        // bytes that are not in holes
 	mtime     vfs.Time      // of the last change of the bytes
 
 	journal journal
@@ -84,26 +84,32 @@ func (f *file) discard() {
 	f.base = base{}
 }
 
-// blocks is the number of 512-byte units that hold bytes. Bytes that were written over others since the last flush
-// count twice, but never beyond the size.
+// blocks is the number of 512-byte units that hold bytes.
 func (f *file) blocks() uint64 { return min((f.held+511)/512, (f.size+4095)/4096*8) }
 
-// count sets held to what it is, in time in proportion to the dirty extents.
+// count sets held to what it is, in time in proportion to the dirty extents. That is for what replaces the base; a change
+// of some bytes adds and subtracts what it changes, or each of the many that punch holes into a file would look at all of it.
 func (f *file) count() {
-	f.held = 0
 	if f.clean() {
 		f.held = f.base.stored()
 		return
 	}
-	f.buf.Walk(0, f.size, func(off, n uint64, kind writebuf.Kind) bool {
+	f.held = f.heldIn(0, f.size)
+}
+
+// heldIn is how many of the bytes [off, end) are not in holes; there are none behind the end of the file.
+func (f *file) heldIn(off, end uint64) uint64 {
+	held := uint64(0)
+	f.buf.Walk(off, min(end, f.size), func(off, n uint64, kind writebuf.Kind) bool {
 		switch kind {
 		case writebuf.Data:
-			f.held += n
+			held += n
 		case writebuf.Base:
-			f.held += f.base.storedIn(off, off+n)
+			held += f.base.storedIn(off, off+n)
 		}
 		return true
 	})
+	return held
 }
 
 // acquire returns a regular file's inode with its base loaded, and keeps it in memory until release.
@@ -238,8 +244,9 @@ func (w *Workspace) write(ctx context.Context, ino vfs.Ino, p []byte, off uint64
 		if killPriv {
 			dropPriv(&n.attr)
 		}
-		f.held += uint64(len(p))
-		f.size = max(f.size, off+uint64(len(p)))
+		end := off + uint64(len(p))
+		f.held += uint64(len(p)) - f.heldIn(off, end)
+		f.size = max(f.size, end)
 	}, func(f *file) { f.buf.Write(p, off) })
 }
 
@@ -305,12 +312,12 @@ func (w *Workspace) editLocked(ctx context.Context, n *inode, size uint64, chang
 func (f *file) resize(size uint64) {
 	switch {
 	case size < f.size:
+		f.held -= f.heldIn(size, f.size)
 		f.buf.Truncate(size)
 	case size > f.size:
 		f.buf.Zero(f.size, size-f.size)
 	}
 	f.size = size
-	f.count()
 }
 
 // Allocate implements vfs.Tree. Space is not set aside: chunks are stored when they are flushed, and a write is refused
@@ -340,8 +347,8 @@ func (w *Workspace) Allocate(ctx context.Context, ino vfs.Ino, mode vfs.AllocMod
 
 func (f *file) allocate(mode vfs.AllocMode, off, end uint64) {
 	if mode&(vfs.AllocPunchHole|vfs.AllocZeroRange) != 0 && off < f.size {
+		f.held -= f.heldIn(off, end)
 		f.buf.Zero(off, min(end, f.size)-off)
-		f.count()
 	}
 	if mode&(vfs.AllocPunchHole|vfs.AllocKeepSize) == 0 && end > f.size {
 		f.resize(end)

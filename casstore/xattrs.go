@@ -11,7 +11,8 @@ import (
 // xattrs are all extended attributes of an inode; one without a value has been removed and is kept until that is
 // committed.
 type xattrs struct {
-	m map[string]*xattr
+	m      map[string]*xattr
+	listed int // bytes that a list of the names takes
 }
 
 type xattr struct {
@@ -53,16 +54,26 @@ func (xs *xattrs) get(name string) *xattr {
 	return nil
 }
 
-// names returns the names in bytewise order, and the bytes that a list of them takes.
-func (xs *xattrs) names() (names []string, size int) {
+// names returns the names in bytewise order.
+func (xs *xattrs) names() (names []string) {
 	for name, x := range xs.m {
 		if x.present {
 			names = append(names, name)
-			size += len(name) + 1
 		}
 	}
 	slices.Sort(names)
-	return names, size
+	return names
+}
+
+// put gives an attribute of these a value, which it keeps, or takes it away.
+func (xs *xattrs) put(x *xattr, value []byte, present bool) {
+	if x.present {
+		xs.listed -= len(x.name) + 1
+	}
+	if present {
+		xs.listed += len(x.name) + 1
+	}
+	x.value, x.present = value, present
 }
 
 func (xs *xattrs) add(owner *inode, name string) *xattr {
@@ -101,7 +112,7 @@ func (w *Workspace) ListXattr(ctx context.Context, ino vfs.Ino) (names []string,
 		if err != nil {
 			return err
 		}
-		names, _ = xs.names()
+		names = xs.names()
 		return nil
 	})
 	return names, wrap(err, "listxattr", ino, "")
@@ -121,20 +132,19 @@ func (w *Workspace) SetXattr(ctx context.Context, ino vfs.Ino, name string, valu
 		if err != nil {
 			return err
 		}
-		_, size := xs.names()
 		old := xs.get(name)
 		switch {
 		case old != nil && flags&vfs.XattrCreate != 0:
 			return vfs.ErrExist
 		case old == nil && flags&vfs.XattrReplace != 0:
 			return vfs.ErrNoXattr
-		case old == nil && size+len(name)+1 > vfs.MaxXattrList:
+		case old == nil && xs.listed+len(name)+1 > vfs.MaxXattrList:
 			return vfs.ErrNoSpace
 		}
 		w.touch(n)
 		x := xs.add(n, name)
 		w.touch(x)
-		x.value, x.present = append([]byte{}, value...), true // not nil, which would remove it
+		xs.put(x, append([]byte{}, value...), true) // not nil, which would remove it
 		if old == nil {
 			n.nxattrs++
 		}
@@ -157,7 +167,7 @@ func (w *Workspace) RemoveXattr(ctx context.Context, ino vfs.Ino, name string) e
 		}
 		w.touch(n)
 		w.touch(x)
-		x.value, x.present = nil, false
+		xs.put(x, nil, false)
 		n.nxattrs--
 		w.xattrChanged(ctx, n)
 		return nil
@@ -188,7 +198,8 @@ func xattrsOf(n *inode, values map[string][]byte) *xattrs {
 	xs := newXattrs()
 	for name, value := range values {
 		x := xs.add(n, name)
-		x.value, x.present, x.persisted = value, true, true
+		xs.put(x, value, true)
+		x.persisted = true
 	}
 	return xs
 }

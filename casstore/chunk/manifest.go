@@ -41,6 +41,22 @@ func (m Manifest) Len() int { return m.n }
 // Stored returns how many bytes of the file are in chunks.
 func (m Manifest) Stored() uint64 { return m.stored }
 
+// StoredIn returns how many of the bytes [off, end) are in chunks, without looking at the leaves between those of off and
+// end. What is past the end of the file is in none.
+func (m Manifest) StoredIn(off, end uint64) uint64 {
+	end = min(end, m.size)
+	if off >= end {
+		return 0
+	}
+	first := m.leaves[m.leafAt(off)]
+	last := m.leaves[m.leafAt(end-1)]
+	if first.start == last.start {
+		return first.storedIn(off-first.start, end-first.start)
+	}
+	between := last.stored - first.stored - first.inUse
+	return first.storedIn(off-first.start, first.size()) + between + last.storedIn(0, end-last.start)
+}
+
 // Position is an entry and where it stands.
 type Position struct {
 	Entry
@@ -134,6 +150,19 @@ func (l *leaf) size() uint64 { return l.ends[len(l.ends)-1] }
 // find returns which entry holds the byte at off, counted from the leaf's start.
 func (l *leaf) find(off uint64) int {
 	return sort.Search(len(l.ends), func(i int) bool { return l.ends[i] > off })
+}
+
+// storedIn returns how many of the bytes [off, end), counted from the leaf's start, are not in holes.
+func (l *leaf) storedIn(off, end uint64) uint64 {
+	n := uint64(0)
+	for i := l.find(off); off < end; i++ {
+		next := min(l.ends[i], end)
+		if !l.entries[i].Hole {
+			n += next - off
+		}
+		off = next
+	}
+	return n
 }
 
 func (r leafRef) position(i int) Position {

@@ -207,6 +207,26 @@ func TestTruncate(t *testing.T) {
 	model{chunkOf(1, 100), HoleOf(90)}.verify(t, m.Truncate(120).Truncate(190))
 }
 
+// TestStoredIn compares it with the sum over all entries, for ranges in one leaf, over many, and past the end.
+func TestStoredIn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := NewManifest(drawEntries(t, 3000, "entries"))
+		for range 20 {
+			off := rapid.Uint64Range(0, m.Size()+10).Draw(t, "off")
+			end := rapid.Uint64Range(off, m.Size()+20).Draw(t, "end")
+			want := uint64(0)
+			for p := range m.From(0) {
+				if from, to := max(off, p.Start), min(end, p.End()); !p.Hole && from < to {
+					want += to - from
+				}
+			}
+			if got := m.StoredIn(off, end); got != want {
+				t.Fatalf("%d bytes in [%d, %d), want %d", got, off, end, want)
+			}
+		}
+	})
+}
+
 func TestSpliceRefuses(t *testing.T) {
 	m := NewManifest([]Entry{chunkOf(1, 100), HoleOf(50)})
 	cases := map[string]func(){
