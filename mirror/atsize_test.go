@@ -23,12 +23,13 @@ import (
 // By default these tests are small. At full size:
 //
 //	go test ./mirror -run TestJoinFromAfar -v -files 100000 -bytes 2147483648
-//	go test ./mirror -run TestNothingIsStale -v -trials 10000
+//	go test ./mirror -run TestNothingIsStale -v -trials 10000 -stale 1
 //	go test ./mirror -run TestCacheIsBounded -v -read 21474836480 -cache 1073741824
 var (
 	sizeFiles  = flag.Int("files", 300, "how many files TestJoinFromAfar has")
 	sizeBytes  = flag.Int("bytes", 1<<20, "how many bytes are in them")
 	sizeTrials = flag.Int("trials", 15, "how often TestNothingIsStale changes something")
+	staleSeed  = flag.Uint64("stale", 1, "the seed of what it changes")
 	sizeRead   = flag.Int64("read", 16<<20, "how many bytes TestCacheIsBounded reads")
 	sizeCache  = flag.Int64("cache", 4<<20, "with how large a cache")
 )
@@ -102,7 +103,7 @@ func TestNothingIsStale(t *testing.T) {
 	l := newLab(t, 0)
 	a := l.join(func(c *Config) { c.commitEvery = 0 })
 	b := l.join(func(c *Config) { c.commitEvery = 0 })
-	rng, want, gone := rand.New(rand.NewPCG(1, 1)), make(map[string]string), make(map[string]bool)
+	rng, want, gone := rand.New(rand.NewPCG(*staleSeed, 1)), make(map[string]string), make(map[string]bool)
 	names := []string{"a", "b", "c", "d", "e"}
 	changed := make(chan struct{}, 1)
 	stop := b.Tree().Watch(nil, func(vfs.Change) {
