@@ -18,6 +18,7 @@ type sequence struct {
 	format            string
 	separator         string
 	equalWidth        bool
+	formatted         bool // -f was given
 }
 
 // seq parses its options itself: -1 is a number.
@@ -27,13 +28,29 @@ func seq(ctx context.Context, c *tool.Call) error {
 	if err != nil {
 		return err
 	}
+	if s.formatted {
+		if err := s.checkFormat(); err != nil {
+			return err
+		}
+		if s.equalWidth {
+			return c.Usage(1, "format string may not be specified when printing equal width strings")
+		}
+	}
+	if len(args) >= 1 && len(args) <= 3 {
+		if done, err := s.printWhole(ctx, args); done || err != nil {
+			return err
+		}
+	}
 	var numbers [3]float64
 	for i, arg := range args {
 		if i == 3 {
 			return c.Usage(1, "extra operand '%s'", arg)
 		}
-		if numbers[i], err = strconv.ParseFloat(arg, 64); err != nil || strings.Contains(arg, "_") {
+		if numbers[i], err = strconv.ParseFloat(strings.TrimLeft(arg, " \t\n"), 64); err != nil || strings.Contains(arg, "_") {
 			return c.Usage(1, "invalid floating point argument: '%s'", arg)
+		}
+		if math.IsNaN(numbers[i]) {
+			return c.Usage(1, "invalid 'not-a-number' argument: '%s'", arg)
 		}
 		if i < 2 || len(args) == 3 {
 			if _, digits, ok := strings.Cut(arg, "."); ok && i != len(args)-1 {
@@ -90,6 +107,7 @@ func (s *sequence) options(args []string) ([]string, error) {
 			value, args = args[0], args[1:]
 		}
 		*to = value
+		s.formatted = s.formatted || to == &s.format
 	}
 	return args, nil
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var cpOptions = getopt.New("abdfHilLnpPrRst:Tuvx", "archive=a", "force=f", "interactive=i", "link=l", "dereference=L",
+var cpOptions = getopt.New("abdfHilLnpPrRsS:t:Tuvx", "archive=a", "force=f", "interactive=i", "link=l", "dereference=L",
 	"no-clobber=n", "no-dereference=P", "preserve::", "no-preserve:", "parents", "recursive=R", "reflink::", "sparse:",
 	"symbolic-link=s", "target-directory:=t", "no-target-directory=T", "update=u", "verbose=v", "one-file-system=x",
-	"attributes-only", "remove-destination", "strip-trailing-slashes")
+	"attributes-only", "remove-destination", "strip-trailing-slashes",
+	"backup::=b", "suffix:=S")
 
 // copier is what one cp does.
 type copier struct {
@@ -29,6 +30,8 @@ type copier struct {
 	preserveMode, preserveOwner, preserveTimes   bool
 	preserveLinks                                bool
 	target                                       string
+	backups                                      backups
+	bare                                         bool               // --attributes-only
 	links                                        map[vfs.Ino]string // copies of files with several names
 	root                                         vfs.Ino            // of the copied tree's new top: not to be copied into itself
 	top                                          pair
@@ -42,6 +45,12 @@ func cp(ctx context.Context, c *tool.Call) error {
 	k := &copier{Call: c, links: map[vfs.Ino]string{}}
 	for _, o := range options {
 		k.set(o)
+	}
+	if k.backups, err = backupsOf(c, options); err != nil {
+		return err
+	}
+	if k.keep && k.backups.kind != 0 {
+		return c.Usage(1, "options --backup and --no-clobber are mutually exclusive")
 	}
 	if k.follow == 0 && k.recursive {
 		k.follow = 'P'
@@ -101,6 +110,8 @@ func (k *copier) set(o getopt.Option) {
 		k.verbose = true
 	case "parents":
 		k.parents = true
+	case "attributes-only":
+		k.bare = true
 	case "remove-destination":
 		k.replace = true
 	}
@@ -173,10 +184,17 @@ func (k *copier) copy(ctx context.Context, p pair, a vfs.Attr) error {
 		k.Fault("cannot create regular file '%s': Not a directory", p.to)
 		return nil
 	}
-	if k.verbose {
-		fmt.Fprintf(k.Out, "'%s' -> '%s'\n", p.from, p.to)
+	backup := ""
+	if thereErr == nil {
+		var err error
+		if backup, err = k.backups.keep(ctx, k.Call, p.to); err != nil {
+			return k.FaultAt(ctx, "cannot backup '"+p.to+"'", err)
+		}
 	}
-	if err := k.node(ctx, p, a, thereErr == nil); err != nil {
+	if k.verbose {
+		fmt.Fprintf(k.Out, "'%s' -> '%s'%s\n", p.from, p.to, shown(backup))
+	}
+	if err := k.node(ctx, p, a, thereErr == nil && backup == ""); err != nil {
 		return k.failed(ctx, p, err)
 	}
 	return k.attributes(ctx, p.to, a)
@@ -259,16 +277,23 @@ func (k *copier) regular(ctx context.Context, p pair, a vfs.Attr) error {
 		return readError{err}
 	}
 	defer from.Close()
-	to, err := k.FS.OpenFile(ctx, p.to, treepath.Write|treepath.Create|treepath.Truncate, a.Mode&0o777)
+	flag := treepath.Write | treepath.Create | treepath.Truncate
+	if k.bare {
+		flag &^= treepath.Truncate
+	}
+	to, err := k.FS.OpenFile(ctx, p.to, flag, a.Mode&0o777)
 	if err != nil && k.force {
 		if err = k.FS.Remove(ctx, p.to); err == nil {
-			to, err = k.FS.OpenFile(ctx, p.to, treepath.Write|treepath.Create|treepath.Truncate, a.Mode&0o777)
+			to, err = k.FS.OpenFile(ctx, p.to, flag, a.Mode&0o777)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	defer to.Close()
+	if k.bare {
+		return nil
+	}
 	return copyBytes(ctx, k.Call, from, to, a)
 }
 

@@ -11,13 +11,14 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var mvOptions = getopt.New("bfint:Tuv", "force=f", "interactive=i", "no-clobber=n", "target-directory:=t",
-	"no-target-directory=T", "update=u", "verbose=v", "strip-trailing-slashes")
+var mvOptions = getopt.New("bfinS:t:Tuv", "force=f", "interactive=i", "no-clobber=n", "target-directory:=t",
+	"no-target-directory=T", "update=u", "verbose=v", "strip-trailing-slashes", "backup::=b", "suffix:=S")
 
 // mover is what one mv does.
 type mover struct {
 	*tool.Call
 	ask, keep, update, verbose bool
+	backups                    backups
 }
 
 func mv(ctx context.Context, c *tool.Call) error {
@@ -45,6 +46,12 @@ func mv(ctx context.Context, c *tool.Call) error {
 			m.verbose = true
 		}
 	}
+	if m.backups, err = backupsOf(c, options); err != nil {
+		return err
+	}
+	if m.keep && m.backups.kind != 0 {
+		return c.Usage(1, "options --backup and --no-clobber are mutually exclusive")
+	}
 	pairs, err := destinations(ctx, c, operands, target, plain, true)
 	if err != nil {
 		return err
@@ -63,9 +70,13 @@ func (m *mover) move(ctx context.Context, p pair) error {
 	if err != nil {
 		return m.FaultAt(ctx, "cannot stat '"+p.from+"'", err)
 	}
+	backup := ""
 	if there, err := m.FS.Lstat(ctx, p.to); err == nil {
 		if proceed, err := m.mayReplace(ctx, p, a, there); err != nil || !proceed {
 			return err
+		}
+		if backup, err = m.backups.keep(ctx, m.Call, p.to); err != nil {
+			return m.FaultAt(ctx, "cannot backup '"+p.to+"'", err)
 		}
 	}
 	if a.Type != vfs.TypeDir && strings.HasSuffix(p.to, "/") {
@@ -85,7 +96,7 @@ func (m *mover) move(ctx context.Context, p pair) error {
 		return m.FaultAt(ctx, "cannot move '"+p.from+"' to '"+p.to+"'", err)
 	}
 	if m.verbose {
-		fmt.Fprintf(m.Out, "renamed '%s' -> '%s'\n", p.from, p.to)
+		fmt.Fprintf(m.Out, "renamed '%s' -> '%s'%s\n", p.from, p.to, shown(backup))
 	}
 	return nil
 }
