@@ -37,6 +37,9 @@ func env(ctx context.Context, c *tool.Call) error {
 		case "S":
 			args = append(strings.Fields(o.Value), args...)
 		case "u":
+			if o.Value == "" || strings.Contains(o.Value, "=") {
+				return c.Die(125, "cannot unset '%s': Invalid argument", o.Value)
+			}
 			variables = slices.DeleteFunc(variables, func(e string) bool { return strings.HasPrefix(e, o.Value+"=") })
 		}
 	}

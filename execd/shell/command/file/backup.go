@@ -11,7 +11,7 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-// backups say what cp and mv do with a file that they are about to replace: it stays under another name.
+// backups say what cp, mv, ln and install do with a file that they are about to replace: it stays under another name.
 type backups struct {
 	kind   byte // 0 none, s simple, n numbered, e numbered where there are numbered ones
 	suffix string

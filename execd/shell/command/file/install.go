@@ -10,8 +10,9 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var installOptions = getopt.New("bcCdDg:m:o:pst:Tv", "compare=C", "directory=d", "group:=g", "mode:=m", "owner:=o",
-	"preserve-timestamps=p", "strip=s", "target-directory:=t", "no-target-directory=T", "verbose=v")
+var installOptions = getopt.New("bcCdDg:m:o:psS:t:Tv", "compare=C", "directory=d", "group:=g", "mode:=m", "owner:=o",
+	"preserve-timestamps=p", "strip=s", "target-directory:=t", "no-target-directory=T", "verbose=v",
+	"backup::=b", "suffix:=S")
 
 // installer is what one install does: it copies files and gives them a mode and an owner.
 type installer struct {
@@ -61,6 +62,9 @@ func install(ctx context.Context, c *tool.Call) error {
 		case "v":
 			i.copier.verbose = true
 		}
+	}
+	if i.copier.backups, err = backupsOf(c, options); err != nil {
+		return err
 	}
 	if i.dirs {
 		return i.directories(ctx, operands)

@@ -13,13 +13,15 @@ import (
 	"github.com/carrelfs/carrel/execd/shell/command/tool"
 )
 
-var lnOptions = getopt.New("bfinrsLPt:Tv", "force=f", "interactive=i", "no-dereference=n", "relative=r", "symbolic=s",
-	"target-directory:=t", "no-target-directory=T", "verbose=v", "logical=L", "physical=P")
+var lnOptions = getopt.New("bfinrsLPS:t:Tv", "force=f", "interactive=i", "no-dereference=n", "relative=r", "symbolic=s",
+	"target-directory:=t", "no-target-directory=T", "verbose=v", "logical=L", "physical=P",
+	"backup::=b", "suffix:=S")
 
 // linker is what one ln does.
 type linker struct {
 	*tool.Call
 	symbolic, force, relative, verbose, logical bool
+	backups                                     backups
 }
 
 func ln(ctx context.Context, c *tool.Call) error {
@@ -49,6 +51,9 @@ func ln(ctx context.Context, c *tool.Call) error {
 			l.verbose = true
 		}
 	}
+	if l.backups, err = backupsOf(c, options); err != nil {
+		return err
+	}
 	if len(operands) == 1 && target == "" {
 		target = "."
 	}
@@ -75,14 +80,20 @@ func (l *linker) link(ctx context.Context, p pair) error {
 	} else if ok, err := l.source(ctx, &p); err != nil || !ok {
 		return err
 	}
-	if l.force {
+	backup := ""
+	if l.force || l.backups.kind != 0 {
 		if a, err := l.FS.Lstat(ctx, p.to); err == nil && a.Type != vfs.TypeDir {
 			if from, err := l.FS.Lstat(ctx, p.from); err == nil && from.Ino == a.Ino && !l.symbolic {
 				l.Fault("'%s' and '%s' are the same file", p.from, p.to)
 				return nil
 			}
-			if err := l.FS.Remove(ctx, p.to); err != nil {
-				return l.FaultAt(ctx, "cannot remove '"+p.to+"'", err)
+			if backup, err = l.backups.keep(ctx, l.Call, p.to); err != nil {
+				return l.FaultAt(ctx, "cannot backup '"+p.to+"'", err)
+			}
+			if backup == "" {
+				if err := l.FS.Remove(ctx, p.to); err != nil {
+					return l.FaultAt(ctx, "cannot remove '"+p.to+"'", err)
+				}
 			}
 		}
 	}
@@ -90,6 +101,9 @@ func (l *linker) link(ctx context.Context, p pair) error {
 		return l.failed(ctx, kind, p, err)
 	}
 	if l.verbose {
+		if backup != "" {
+			fmt.Fprintf(l.Out, "'%s' ~ ", backup)
+		}
 		fmt.Fprintf(l.Out, "'%s' %s '%s'\n", p.to, arrow, p.from)
 	}
 	return nil
