@@ -142,16 +142,17 @@ func (o *overlay) manifest() (chunk.Manifest, error) {
 		m = m.Truncate(cut)
 	}
 	m = m.Truncate(o.size) // longer: a hole
+	patches := make([]chunk.Patch, 0, len(regions))
 	for _, r := range regions {
 		entries, err := o.split(r)
 		if err != nil {
 			return chunk.Manifest{}, err
 		}
-		m = m.Splice(r.start, r.end, entries)
+		patches = append(patches, chunk.Patch{Start: r.start, End: r.end, Entries: entries})
 		hidden := max(r.start, min(r.end, o.floor))
 		o.store.space.deleted(o.under.storedIn(r.start, hidden)) // some may have come out the same
 	}
-	return m, nil
+	return m.SpliceAll(patches), nil
 }
 
 // region is the bytes [start, end) of a file.

@@ -164,6 +164,32 @@ func TestManifestAgainstModel(t *testing.T) {
 	})
 }
 
+// TestSpliceAll compares many splices at once with the same ones by one.
+func TestSpliceAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := model(nil).splice(0, 0, drawEntries(t, 3000, "first"))
+		got := NewManifest(want)
+		var at []uint64
+		for range 2 * rapid.IntRange(0, 30).Draw(t, "patches") {
+			at = append(at, want.drawOffset(t, "offset"))
+		}
+		slices.Sort(at)
+		var patches []Patch
+		for i := 0; i < len(at); i += 2 {
+			patches = append(patches, Patch{Start: at[i], End: at[i+1], Entries: drawEntries(t, 30, "entries")})
+		}
+		before := slices.Clone(got.Entries())
+		all := got.SpliceAll(patches)
+		for _, p := range slices.Backward(patches) { // offsets before a splice stay what they are
+			want = want.splice(p.Start, p.End, p.Entries)
+		}
+		want.verify(t, all)
+		if !slices.Equal(got.Entries(), before) {
+			t.Fatal("the old manifest changed")
+		}
+	})
+}
+
 func TestManifestFromTheMiddle(t *testing.T) {
 	m := NewManifest(chunksOf(3000))
 	for _, off := range []uint64{0, 1, m.Size() / 2, m.Size() - 1} {
@@ -232,6 +258,7 @@ func TestSpliceRefuses(t *testing.T) {
 	cases := map[string]func(){
 		"start after end":  func() { m.Splice(100, 0, nil) },
 		"past the end":     func() { m.Splice(0, 151, nil) },
+		"out of order":     func() { m.SpliceAll([]Patch{{Start: 120, End: 130}, {Start: 125, End: 140}}) },
 		"start in chunk":   func() { m.Splice(1, 100, nil) },
 		"end in chunk":     func() { m.Splice(0, 99, nil) },
 		"truncate a chunk": func() { m.Truncate(99) },
@@ -280,6 +307,7 @@ func TestSpliceShares(t *testing.T) {
 		"front":  m.Splice(0, 0, []Entry{chunkOf(1, 5)}),
 		"middle": m.Splice(at.Start, at.End(), []Entry{chunkOf(1, 5), HoleOf(7)}),
 		"end":    m.Splice(m.Size(), m.Size(), []Entry{chunkOf(1, 5)}),
+		"both":   m.SpliceAll([]Patch{{Entries: []Entry{chunkOf(1, 5)}}, {Start: at.Start, End: at.End()}}),
 	} {
 		old := m.leafSet()
 		fresh := 0

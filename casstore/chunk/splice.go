@@ -12,19 +12,43 @@ import (
 // It takes time in proportion to the entries of some leaves and the number of leaves. Only where ids repeat, so that
 // leaves end by number and not by content, can all entries after the change have to be gathered anew.
 func (m Manifest) Splice(start, end uint64, entries []Entry) Manifest {
-	if start > end || end > m.size {
-		panic(fmt.Sprintf("chunk: splice of %d to %d in a manifest of %d bytes", start, end, m.size))
+	return m.SpliceAll([]Patch{{Start: start, End: end, Entries: entries}})
+}
+
+// Patch is what stands in place of the bytes from Start to End.
+type Patch struct {
+	Start, End uint64 // offsets in the manifest as it is before all patches
+	Entries    []Entry
+}
+
+// SpliceAll does many splices at once, which must be ascending and apart, as if each were done alone. Each leaf between the
+// first and the last is gathered once, where a splice for each patch would gather its leaf for each.
+func (m Manifest) SpliceAll(patches []Patch) Manifest {
+	if len(patches) == 0 {
+		return m
+	}
+	more, at := 0, uint64(0)
+	for _, p := range patches {
+		if p.Start > p.End || p.End > m.size || p.Start < at {
+			panic(fmt.Sprintf("chunk: splice of %d to %d in a manifest of %d bytes, behind %d", p.Start, p.End, m.size, at))
+		}
+		more, at = more+len(p.Entries), p.End
 	}
 	var g gatherer
-	g.out.leaves = make([]leafRef, 0, len(m.leaves)+len(entries)/MinNode+2)
-	m.copyBefore(&g, start)
-	for _, e := range entries {
-		if !e.valid() {
-			panic(fmt.Sprintf("chunk: splice of a bad entry: %+v", e))
+	g.out.leaves = make([]leafRef, 0, len(m.leaves)+more/MinNode+2)
+	m.copyBefore(&g, patches[0].Start)
+	for i, p := range patches {
+		if i > 0 {
+			m.copyBetween(&g, patches[i-1].End, p.Start)
 		}
-		g.add(e)
+		for _, e := range p.Entries {
+			if !e.valid() {
+				panic(fmt.Sprintf("chunk: splice of a bad entry: %+v", e))
+			}
+			g.add(e)
+		}
 	}
-	m.copyAfter(&g, end)
+	m.copyAfter(&g, at)
 	g.flush()
 	if g.out.size > MaxFileSize {
 		panic(fmt.Sprintf("chunk: splice makes a manifest of %d bytes", g.out.size))
@@ -59,6 +83,30 @@ func (m Manifest) copyBefore(g *gatherer, start uint64) {
 	g.add(p.clip(p.Start, start))
 }
 
+// copyBetween gives g what lies from start to end. As soon as a leaf of g ends where one of m does, those that follow are the
+// same, and are shared, but for the last, which is gathered anew as in copyBefore.
+func (m Manifest) copyBetween(g *gatherer, start, end uint64) {
+	if start == end {
+		return
+	}
+	last := m.leafAt(end - 1)
+	for i := m.leafAt(start); i <= last; i++ {
+		r := m.leaves[i]
+		if i < last && start <= r.start && g.endsBefore(r.entries[0]) {
+			g.flush()
+			g.attachRun(m, i, last)
+			i, r = last, m.leaves[last]
+		}
+		for at := r.find(max(start, r.start) - r.start); at < len(r.entries); at++ {
+			p := r.position(at)
+			if p.Start >= end {
+				return
+			}
+			g.add(p.clip(max(start, p.Start), min(end, p.End())))
+		}
+	}
+}
+
 // copyAfter gives g what lies after end. As soon as a leaf of g ends where one of m does, all that follow are the
 // same, and are shared.
 func (m Manifest) copyAfter(g *gatherer, end uint64) {
@@ -78,7 +126,7 @@ func (m Manifest) copyAfter(g *gatherer, end uint64) {
 	for ; next < len(m.leaves); next++ {
 		if g.endsBefore(m.leaves[next].entries[0]) {
 			g.flush()
-			g.attachTail(m, next)
+			g.attachRun(m, next, len(m.leaves))
 			return
 		}
 		for _, e := range m.leaves[next].entries {
@@ -142,14 +190,18 @@ func (g *gatherer) attach(l *leaf) {
 	m.n += len(l.entries)
 }
 
-// attachTail takes all leaves of m from the one numbered next, without looking into them.
-func (g *gatherer) attachTail(m Manifest, next int) {
-	first, out := m.leaves[next], &g.out
+// attachRun takes the leaves of m from the one numbered from to before the one numbered to, without looking into them.
+func (g *gatherer) attachRun(m Manifest, from, to int) {
+	first, out := m.leaves[from], &g.out
 	// Differences may be below zero; they wrap around, and so do the sums.
 	start, stored, index := out.size-first.start, out.stored-first.stored, out.n-first.index
-	for _, r := range m.leaves[next:] {
+	for _, r := range m.leaves[from:to] {
 		r.start, r.stored, r.index = r.start+start, r.stored+stored, r.index+index
 		out.leaves = append(out.leaves, r)
 	}
-	out.size, out.stored, out.n = m.size+start, m.stored+stored, m.n+index
+	end := leafRef{start: m.size, stored: m.stored, index: m.n}
+	if to < len(m.leaves) {
+		end = m.leaves[to]
+	}
+	out.size, out.stored, out.n = end.start+start, end.stored+stored, end.index+index
 }
