@@ -33,7 +33,7 @@ func TestEncryptedConformance(t *testing.T) {
 func TestEncryptedDamage(t *testing.T) { testDamage(t, testKey) }
 
 func TestEncryptedTornCommit(t *testing.T) {
-	testTornCommit(tornStore{t: t, dir: t.TempDir(), key: testKey}, 3)
+	testTornCommit(tornStore{t: t, dir: t.TempDir(), key: testKey}, 6)
 }
 
 // secrets fills a workspace with what must not be found in the store's files: bytes and names of every kind, in every place

@@ -21,7 +21,7 @@ import (
 // steps are done. After each crash the store is whole; the names are those after some step, which is the last fsync or
 // a later one; every file has bytes that it had, at least as new as its last fsync and the last rename that is seen;
 // and what was found after the crash before is still there.
-func TestCrash(t *testing.T) { testCrash(t, number(t, "CARREL_ROUNDS", 40)) }
+func TestCrash(t *testing.T) { testCrash(t, number(t, "CARREL_ROUNDS", 30)) }
 
 // TestCrashEncrypted is TestCrash for an encrypted store.
 func TestCrashEncrypted(t *testing.T) {

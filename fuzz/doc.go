@@ -26,13 +26,13 @@
 // # Environment
 //
 //	VFSTEST_SEED        the seed of everything that is random; a failure prints it
-//	CARREL_ROUNDS       rounds of TestCrash (40)
+//	CARREL_ROUNDS       rounds of TestCrash (30)
 //	CARREL_OUTAGES      how often TestJoinedOutages kills or cuts something (4)
 //	CARREL_OUTAGE_MS    how long it lets things go on before and after, at the most, in milliseconds (100)
-//	CARREL_BUILD        packages that TestGoBuild builds (./casstore ./fusefs); ./... is much more
+//	CARREL_BUILD        packages that TestGoBuild builds (./fusefs); ./... is much more
 //	CARREL_COPY_MIB     what is copied beside TestFsyncBesideCopy, in MiB (512)
 //	CARREL_SECONDS      how long the processes of TestSameNames fight (5)
-//	CARREL_ENTRIES      entries of TestLargeDirectory (100000)
+//	CARREL_ENTRIES      entries of TestLargeDirectory (50000)
 //	CARREL_INSERT_MIB   size of the file of TestInsertedByte, in MiB (64)
 //	CARREL_CHURN_MIB    what TestChurn writes, in MiB (640; 20480 are what it is for, and take minutes)
 //	CARREL_MILLION      files of TestMillion (20000; a million is what it is for, and takes minutes)

@@ -25,7 +25,7 @@ const (
 // TestLargeDirectory makes, lists, and removes a directory of very many entries, which are in memory the first time and
 // only in the store the second.
 func TestLargeDirectory(t *testing.T) {
-	entries := number(t, "CARREL_ENTRIES", 100_000)
+	entries := number(t, "CARREL_ENTRIES", 50_000)
 	d := serve(t, tempDir(t), tempDir(t))
 	d.timed("make", func() { d.run("", manyMaker, "large", fmt.Sprint(entries)) })
 	d.list("large", entries)
