@@ -259,5 +259,5 @@ func (r *Replica) Commit(ctx context.Context, ino vfs.Ino) (rev vfs.Rev, err err
 	return rev, err
 }
 
-// FlushWatch returns when whoever watches the tree has been told of everything that was visible before the call.
-func (r *Replica) FlushWatch(ctx context.Context) error { return r.tree.watch.flush(ctx) }
+// FlushWatch implements vfs.WatchFlusher.
+func (r *Replica) FlushWatch(ctx context.Context) error { return r.tree.FlushWatch(ctx) }

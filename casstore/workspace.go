@@ -446,6 +446,9 @@ func (w *Workspace) now() vfs.Time { return w.store.now() }
 // Watch implements vfs.Tree.
 func (w *Workspace) Watch(skip any, f func(vfs.Change)) (stop func()) { return w.watch.add(skip, f) }
 
+// FlushWatch implements vfs.WatchFlusher.
+func (w *Workspace) FlushWatch(ctx context.Context) error { return w.watch.flush(ctx) }
+
 // notify records a change for the watchers. The lock is held, so changes are in the order in which they became visible.
 func (w *Workspace) notify(ctx context.Context, c vfs.Change) {
 	if w.watch.none() {

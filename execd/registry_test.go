@@ -36,6 +36,8 @@ func (w *fakeWorkspace) Before(context.Context) (vfs.Rev, error) {
 func (w *fakeWorkspace) After(context.Context) (vfs.Rev, error) {
 	return vfs.Rev(w.rev.Add(1)), w.after
 }
+
+func (*fakeWorkspace) Settle(context.Context) {}
 func (w *fakeWorkspace) Changes(context.Context, vfs.Rev, vfs.Rev) (Changes, error) {
 	return Changes{Added: 1}, nil
 }

@@ -167,6 +167,8 @@ type brokenCopy struct {
 	began, goOn chan struct{}
 }
 
+func (b brokenCopy) FlushWatch(ctx context.Context) error { return vfs.FlushWatch(ctx, b.Tree) }
+
 func (b brokenCopy) CopyRange(
 	ctx context.Context, src vfs.Ino, off uint64, dst vfs.Ino, dstOff, n uint64,
 ) (uint64, error) {

@@ -145,45 +145,13 @@ func (c *client) turn(line string) string {
 // mounted is a tree that is mounted for a test.
 type mounted struct {
 	*Server
-	tree *tap
+	tree vfs.Tree
 	log  *syncBuffer
 }
 
-// tap is a tree that tells when the mount has heard of a change.
-type tap struct {
-	vfs.Tree
-	heard sync.Map // origin → chan struct{}
-}
-
-func (t *tap) Watch(skip any, f func(vfs.Change)) (stop func()) {
-	return t.Tree.Watch(skip, func(c vfs.Change) {
-		f(c)
-		if heard, ok := t.heard.LoadAndDelete(c.Origin); ok {
-			close(heard.(chan struct{}))
-		}
-	})
-}
-
-func (t *tap) Volatile(ino vfs.Ino) bool {
-	v, ok := t.Tree.(vfs.Volatile)
-	return ok && v.Volatile(ino)
-}
-
-// settle returns when the kernel has dropped what is stale by the changes before: changes are heard of in their order,
-// so it makes one more and waits for it.
+// settle returns when the kernel has dropped what is stale by the changes before.
 func (m *mounted) settle(t *testing.T) {
 	t.Helper()
-	heard := make(chan struct{})
-	m.tree.heard.Store(heard, heard)
-	ctx := vfs.WithOrigin(t.Context(), heard)
-	if err := m.tree.SetXattr(ctx, vfs.RootIno, "user.settle", nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-heard:
-	case <-time.After(patience):
-		t.Fatal("the mount did not hear of a change")
-	}
 	if err := m.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +163,7 @@ func mount(t *testing.T, tree vfs.Tree, o Options) *mounted {
 	if tree == nil {
 		tree = vfstest.NewTree()
 	}
-	m := &mounted{tree: &tap{Tree: tree}, log: new(syncBuffer)}
+	m := &mounted{tree: tree, log: new(syncBuffer)}
 	o.Logger = slog.New(slog.NewTextHandler(m.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {

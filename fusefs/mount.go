@@ -153,9 +153,15 @@ func (s *Server) Dir() string { return s.dir }
 // Requests returns how many messages the kernel has sent so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 
-// Flush returns when the kernel has dropped whatever is stale by the changes that the tree has reported before the
-// call; it is a mount's part in a barrier. It must not be called while holding a lock that the tree needs.
-func (s *Server) Flush(ctx context.Context) error { return s.notes.flush(ctx) }
+// Flush returns when the kernel has dropped whatever is stale by the changes that the tree has told of before the call, or that
+// were visible then if it is a [vfs.WatchFlusher]; it is a mount's part in a barrier. It must not be called while holding a lock
+// that the tree needs.
+func (s *Server) Flush(ctx context.Context) error {
+	if err := vfs.FlushWatch(ctx, s.tree); err != nil {
+		return err
+	}
+	return s.notes.flush(ctx)
+}
 
 // keep returns for how long the kernel may keep the names in a directory, and the attributes of an inode.
 func (s *Server) keep(ino vfs.Ino) time.Duration {

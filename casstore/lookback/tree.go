@@ -19,8 +19,9 @@ type Tree struct {
 }
 
 var (
-	_ vfs.Tree     = (*Tree)(nil)
-	_ vfs.Volatile = (*Tree)(nil)
+	_ vfs.Tree         = (*Tree)(nil)
+	_ vfs.Volatile     = (*Tree)(nil)
+	_ vfs.WatchFlusher = (*Tree)(nil)
 )
 
 // New puts the directory into a tree.
@@ -59,6 +60,9 @@ func (t *Tree) Close() error { return t.dir.shelf.close() }
 
 // Volatile implements vfs.Volatile.
 func (t *Tree) Volatile(ino vfs.Ino) bool { return ino == selfIno || ino == snapshotsIno }
+
+// FlushWatch implements vfs.WatchFlusher.
+func (t *Tree) FlushWatch(ctx context.Context) error { return vfs.FlushWatch(ctx, t.Tree) }
 
 // taken reports whether a name in a directory is the one of .carrel, and not of an entry that the workspace has.
 func (t *Tree) taken(ctx context.Context, dir vfs.Ino, name string) (bool, error) {

@@ -100,6 +100,22 @@ type Tree interface {
 	Watch(skip any, f func(Change)) (stop func())
 }
 
+// WatchFlusher is what a tree implements besides that can say when it has told of its changes, which it does after they became
+// visible.
+type WatchFlusher interface {
+	// FlushWatch returns when whoever watches has been told of everything that was visible before the call: f of Watch has
+	// returned. It must not be called from there.
+	FlushWatch(ctx context.Context) error
+}
+
+// FlushWatch calls the method of a tree that has it.
+func FlushWatch(ctx context.Context, tree Tree) error {
+	if f, ok := tree.(WatchFlusher); ok {
+		return f.FlushWatch(ctx)
+	}
+	return nil
+}
+
 // Volatile is what a tree implements besides that has directories in which names come and go without a [Change]. Whoever
 // keeps what a tree has told him must not do so with these.
 type Volatile interface {

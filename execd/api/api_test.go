@@ -48,6 +48,7 @@ func (w workspace) Follow(ctx context.Context, after vfs.Rev, f func(execd.News)
 func (w workspace) Tree() vfs.Tree                          { return w.tree }
 func (w workspace) Before(context.Context) (vfs.Rev, error) { return 1, nil }
 func (w workspace) After(context.Context) (vfs.Rev, error)  { return 2, nil }
+func (workspace) Settle(context.Context)                    {}
 func (w workspace) Close() error                            { return nil }
 func (w workspace) Changes(context.Context, vfs.Rev, vfs.Rev) (execd.Changes, error) {
 	return execd.Changes{Added: 3}, nil

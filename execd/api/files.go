@@ -13,21 +13,41 @@ import (
 	"github.com/carrelfs/carrel/casstore/vfs/treepath"
 )
 
-// fileCall serves one request for a path.
+// fileCall answers a request with what is at a path.
 type fileCall func(w http.ResponseWriter, r *http.Request, fs treepath.FS, path string) error
 
-// file opens the workspace of a request for a call.
-func (p plain) file(right Right, call fileCall) http.Handler {
+// reading opens the workspace of a request for a call.
+func (p plain) reading(call fileCall) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := p.onFile(w, r, right, call); err != nil {
+		err := p.onFile(r, Read, func(fs treepath.FS, path string) error { return call(w, r, fs, path) })
+		if err != nil {
 			HTTPError(w, err)
 		}
 	})
 }
 
-func (p plain) onFile(w http.ResponseWriter, r *http.Request, right Right, call fileCall) error {
+// fileChange changes what is at a path as a request says, and returns the status to answer with.
+type fileChange func(r *http.Request, fs treepath.FS, path string) (status int, err error)
+
+// changing opens the workspace of a request for a change. It answers when every mount shows that.
+func (p plain) changing(change fileChange) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var status int
+		err := p.onFile(r, Write, func(fs treepath.FS, path string) (err error) {
+			status, err = change(r, fs, path)
+			return err
+		})
+		if err != nil {
+			HTTPError(w, err)
+			return
+		}
+		w.WriteHeader(status)
+	})
+}
+
+func (p plain) onFile(r *http.Request, right Right, f func(fs treepath.FS, path string) error) error {
 	return p.onWorkspace(r.Context(), r.Header, r.PathValue("ws"), right, func(fs treepath.FS) error {
-		return call(w, r, fs, "/"+r.PathValue("path"))
+		return f(fs, "/"+r.PathValue("path"))
 	})
 }
 
@@ -96,40 +116,30 @@ func list(w http.ResponseWriter, r *http.Request, fs treepath.FS, dir string) er
 
 // put writes a whole file: others see the old bytes or the new ones. With ?parents=true directories are made too, and
 // ?mode= is that of a file that is made; one that is replaced keeps its own.
-func (p plain) put(w http.ResponseWriter, r *http.Request, fs treepath.FS, name string) error {
+func (p plain) put(r *http.Request, fs treepath.FS, name string) (status int, err error) {
 	mode := uint64(defaultMode)
 	if m := r.FormValue("mode"); m != "" {
-		var err error
 		if mode, err = strconv.ParseUint(m, 8, 12); err != nil {
-			return fmt.Errorf("mode %q: %w", m, vfs.ErrInvalid)
+			return 0, fmt.Errorf("mode %q: %w", m, vfs.ErrInvalid)
 		}
 	}
 	if r.FormValue("parents") == "true" {
 		if err := fs.MkdirAll(r.Context(), path.Dir(name), 0o755); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	made, err := fs.ReplaceFile(r.Context(), name, r.Body, uint32(mode))
-	if err != nil {
-		return err
-	}
 	if made {
-		w.WriteHeader(http.StatusCreated)
-	} else {
-		w.WriteHeader(http.StatusNoContent)
+		return http.StatusCreated, err
 	}
-	return nil
+	return http.StatusNoContent, err
 }
 
 // remove removes a file or an empty directory, or with ?recursive=true all that is in it.
-func (p plain) remove(w http.ResponseWriter, r *http.Request, fs treepath.FS, path string) error {
+func (p plain) remove(r *http.Request, fs treepath.FS, path string) (status int, err error) {
 	remove := fs.Remove
 	if r.FormValue("recursive") == "true" {
 		remove = fs.RemoveAll
 	}
-	if err := remove(r.Context(), path); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return http.StatusNoContent, remove(r.Context(), path)
 }

@@ -44,7 +44,7 @@ func rawOr(text string, raw []byte) string {
 	return text
 }
 
-// onWorkspace calls f with the files of a workspace on which a request has a right.
+// onWorkspace calls f with the files of a workspace on which a request has a right. What f changes, every mount shows when it returns.
 func (c Config) onWorkspace(
 	ctx context.Context, h http.Header, workspace string, right Right, f func(fs treepath.FS) error,
 ) error {
@@ -55,7 +55,11 @@ func (c Config) onWorkspace(
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(treepath.FS{Tree: ws.Tree()}), ws.Close())
+	err = f(treepath.FS{Tree: ws.Tree()})
+	if right == Write {
+		ws.Settle(ctx)
+	}
+	return errors.Join(err, ws.Close())
 }
 
 // answerTo makes what f returns the answer to a call.

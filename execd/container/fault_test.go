@@ -45,6 +45,7 @@ type still struct{}
 func (still) Tree() vfs.Tree                          { return nil }
 func (still) Before(context.Context) (vfs.Rev, error) { return 1, nil }
 func (still) After(context.Context) (vfs.Rev, error)  { return 1, nil }
+func (still) Settle(context.Context)                  {}
 func (still) Close() error                            { return nil }
 func (still) Changes(context.Context, vfs.Rev, vfs.Rev) (execd.Changes, error) {
 	return execd.Changes{}, vfs.ErrNotSupported

@@ -30,6 +30,7 @@ type still struct{ tree vfs.Tree }
 func (w still) Tree() vfs.Tree                          { return w.tree }
 func (w still) Before(context.Context) (vfs.Rev, error) { return 1, nil }
 func (w still) After(context.Context) (vfs.Rev, error)  { return 1, nil }
+func (still) Settle(context.Context)                    {}
 func (w still) Close() error                            { return nil }
 func (w still) Changes(context.Context, vfs.Rev, vfs.Rev) (execd.Changes, error) {
 	return execd.Changes{}, nil

@@ -25,7 +25,10 @@ type Tree struct {
 	places map[vfs.Ino]place   // where shared directories were last
 }
 
-var _ vfs.Tree = (*Tree)(nil)
+var (
+	_ vfs.Tree         = (*Tree)(nil)
+	_ vfs.WatchFlusher = (*Tree)(nil)
+)
 
 // Open presents two trees as one. The local one must be its own, and is what an earlier Open has left of it. Nothing is asked of
 // the shared one.

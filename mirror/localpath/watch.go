@@ -2,6 +2,7 @@ package localpath
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -23,6 +24,11 @@ func (t *Tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
 		stopShared()
 		stopLocal()
 	}
+}
+
+// FlushWatch implements vfs.WatchFlusher.
+func (t *Tree) FlushWatch(ctx context.Context) error {
+	return errors.Join(vfs.FlushWatch(ctx, t.shared), vfs.FlushWatch(ctx, t.local))
 }
 
 // covered reports whether a change of the shared tree is one of a name that something local has.

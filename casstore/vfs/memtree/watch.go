@@ -1,6 +1,7 @@
 package memtree
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -15,8 +16,14 @@ type watcher struct {
 	wake *sync.Cond    // on Tree.mu: queue or stopped has changed
 	done chan struct{} // closed when f will not be called again
 
-	queue   []vfs.Change // guarded by Tree.mu
-	stopped bool         // guarded by Tree.mu
+	queue   []notice // guarded by Tree.mu
+	stopped bool     // guarded by Tree.mu
+}
+
+// notice is a change to deliver, or a mark that is closed when what was queued before it has been delivered.
+type notice struct {
+	change vfs.Change
+	mark   chan struct{}
 }
 
 // Watch implements [vfs.Tree]. What is queued when stop is called is not delivered.
@@ -36,6 +43,28 @@ func (t *Tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
 	}
 }
 
+// FlushWatch implements [vfs.WatchFlusher].
+func (t *Tree) FlushWatch(ctx context.Context) error {
+	t.mu.Lock()
+	watchers := slices.Clone(t.watchers)
+	marks := make([]chan struct{}, len(watchers))
+	for i, w := range watchers {
+		marks[i] = make(chan struct{})
+		w.queue = append(w.queue, notice{mark: marks[i]})
+		w.wake.Signal()
+	}
+	t.mu.Unlock()
+	for i, w := range watchers {
+		select {
+		case <-marks[i]:
+		case <-w.done:
+		case <-ctx.Done():
+			return vfs.ErrInterrupted
+		}
+	}
+	return nil
+}
+
 // emit queues a change for every watcher.
 func (e *edit) emit(c vfs.Change) {
 	c.Origin = e.origin
@@ -43,7 +72,7 @@ func (e *edit) emit(c vfs.Change) {
 		if w.skip != nil && w.skip == c.Origin {
 			continue
 		}
-		w.queue = append(w.queue, c)
+		w.queue = append(w.queue, notice{change: c})
 		w.wake.Signal()
 	}
 }
@@ -51,24 +80,28 @@ func (e *edit) emit(c vfs.Change) {
 func (t *Tree) deliver(w *watcher) {
 	defer close(w.done)
 	for {
-		c, ok := t.nextChange(w)
-		if !ok {
+		n, ok := t.nextNotice(w)
+		switch {
+		case !ok:
 			return
+		case n.mark != nil:
+			close(n.mark)
+		default:
+			w.f(n.change)
 		}
-		w.f(c)
 	}
 }
 
-// nextChange waits for a change; ok is false when w has been stopped.
-func (t *Tree) nextChange(w *watcher) (c vfs.Change, ok bool) {
+// nextNotice waits for one; ok is false when w has been stopped.
+func (t *Tree) nextNotice(w *watcher) (n notice, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(w.queue) == 0 && !w.stopped {
 		w.wake.Wait()
 	}
 	if w.stopped {
-		return c, false
+		return n, false
 	}
-	c, w.queue = w.queue[0], w.queue[1:]
-	return c, true
+	n, w.queue = w.queue[0], w.queue[1:]
+	return n, true
 }

@@ -14,7 +14,10 @@ type Tree struct {
 	root  vfs.Ino
 }
 
-var _ vfs.Tree = (*Tree)(nil)
+var (
+	_ vfs.Tree         = (*Tree)(nil)
+	_ vfs.WatchFlusher = (*Tree)(nil)
+)
 
 // Open returns the tree below a path, whose names are parted by '/': the whole one for its root. ErrNotExist when there is no such
 // directory, ErrNotDir when it is none. Symlinks are not followed.
@@ -202,3 +205,6 @@ func (t *Tree) Watch(skip any, f func(vfs.Change)) (stop func()) {
 		f(c)
 	})
 }
+
+// FlushWatch implements vfs.WatchFlusher.
+func (t *Tree) FlushWatch(ctx context.Context) error { return vfs.FlushWatch(ctx, t.whole) }

@@ -20,6 +20,7 @@ var watchBehaviours = []behaviour{
 	{"TellsOrigin", watchTellsOrigin},
 	{"TellsNothingOfWhatFailed", watchTellsNothingOfWhatFailed},
 	{"InOrder", watchInOrder},
+	{"FlushDelivers", watchFlushDelivers},
 	{"AfterItIsVisible", watchAfterItIsVisible},
 	{"ReplayGivesTheTree", watchReplayGivesTheTree},
 	{"LeavesOutSkipped", watchLeavesOutSkipped},
@@ -262,6 +263,33 @@ func watchTellsNothingOfWhatFailed(s *suite) {
 	cancel()
 	s.fails(s.tree.Unlink(ctx, d, "f"), vfs.ErrInterrupted)
 	r.tells("what failed")
+}
+
+// A flush waits for a watcher that takes its time, and for one that has nothing to hear.
+func watchFlushDelivers(s *suite) {
+	f, ok := s.tree.(vfs.WatchFlusher)
+	if !ok {
+		return // no tree must be one
+	}
+	var told atomic.Int32
+	s.Cleanup(s.tree.Watch(nil, func(vfs.Change) {
+		time.Sleep(time.Millisecond)
+		told.Add(1)
+	}))
+	s.Cleanup(s.tree.Watch(s, func(vfs.Change) {}))
+	for i := range 20 {
+		s.create(vfs.RootIno, fmt.Sprint(i))
+		s.ok(f.FlushWatch(s.ctx()))
+		if n := told.Swap(0); n == 0 {
+			s.Fatal("a flush returned before a change had been told")
+		}
+	}
+	ended, end := context.WithCancel(s.ctx())
+	end()
+	s.create(vfs.RootIno, "last")
+	if err := f.FlushWatch(ended); err != nil {
+		s.fails(err, vfs.ErrInterrupted)
+	}
 }
 
 func watchInOrder(s *suite) {

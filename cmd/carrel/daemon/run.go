@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Config) error {
 	}
 	store := control.Own(s)
 	t := newTable(store, o.Store, o.Log)
-	x, err := execs.Open(execs.Config{Store: s, Dir: o.Store, Keep: t.keep, Log: o.Log})
+	x, err := execs.Open(execs.Config{Store: s, Dir: o.Store, Keep: t.keep, Flush: t.flush, Log: o.Log})
 	if err != nil {
 		return errors.Join(err, l.Close(), s.Close())
 	}

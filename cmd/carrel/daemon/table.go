@@ -309,6 +309,23 @@ func (t *table) Mounts(ctx context.Context) ([]control.Mount, error) {
 	return list, nil
 }
 
+// flush is execs.Config.Flush. A mount that still has the name which the workspace had before is passed over.
+func (t *table) flush(ctx context.Context, workspace string) error {
+	t.mu.Lock()
+	var servers []*fusefs.Server
+	for _, x := range t.mounts {
+		if x.server != nil && x.Workspace == workspace {
+			servers = append(servers, x.server)
+		}
+	}
+	t.mu.Unlock()
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.Flush(ctx))
+	}
+	return errors.Join(errs...)
+}
+
 // close unmounts everything, busy or not, and returns when all is durable.
 func (t *table) close() error {
 	t.mu.Lock()

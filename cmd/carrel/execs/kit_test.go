@@ -118,7 +118,7 @@ func newFarSite(t *testing.T) *farSite {
 	}
 	t.Cleanup(func() { check(t, f.mirror.Close()) })
 	f.Service = openService(t, Config{Dir: state, Mirror: &Mirror{
-		Mirror: f.mirror, Workspace: "demo", Flush: func(context.Context) error { return nil },
+		Mirror: f.mirror, Workspace: "demo",
 	}})
 	return f
 }

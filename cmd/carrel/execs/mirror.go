@@ -2,7 +2,6 @@ package execs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,8 +15,6 @@ import (
 type Mirror struct {
 	*mirror.Mirror
 	Workspace string // its name
-	// Flush returns when no kernel shows anything of it that is stale.
-	Flush func(ctx context.Context) error
 }
 
 // barrierIn is how long the barrier before an exec may take: that of a mirror which is far behind moves what others wrote.
@@ -61,7 +58,7 @@ func (r replica) Before(ctx context.Context) (vfs.Rev, error) {
 	defer cancel()
 	rev, err := r.exchange(wait)
 	if err == nil {
-		err = errors.Join(r.mirror.Flush(wait), r.service.cells.flush(wait, r.mirror.Workspace))
+		err = r.service.flush(wait, r.mirror.Workspace)
 	}
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("the authority was not reached within %v: %w", barrierIn, err)
@@ -75,8 +72,12 @@ func (r replica) After(ctx context.Context) (vfs.Rev, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.service.closing, cancel)()
+	defer r.Settle(ctx)
 	return r.exchange(ctx)
 }
+
+// Settle implements execd.Workspace.
+func (r replica) Settle(ctx context.Context) { r.service.settle(ctx, r.mirror.Workspace) }
 
 // exchange has the authority have what is here, and returns a revision of it that is here.
 func (r replica) exchange(ctx context.Context) (vfs.Rev, error) {

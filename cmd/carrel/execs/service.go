@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore"
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -35,6 +36,9 @@ type Config struct {
 	Mirror *Mirror         // in place of a store: the one workspace that there is
 	Dir    string          // the store's, or the mirror's
 	Log    *slog.Logger
+	// Flush returns when the kernel has forgotten what is stale in the mounts of a workspace that others have made. Nil when there
+	// are none.
+	Flush func(ctx context.Context, workspace string) error
 	// Keep keeps the process from ending until release is called. Its error is why that cannot be. Nil when nothing would end
 	// it.
 	Keep func() (release func(), err error)
@@ -106,6 +110,28 @@ func (s *Service) Register(handle func(pattern string, h http.Handler), access a
 
 // Release lets go of a workspace that nothing runs on: the next exec there starts as the first one does.
 func (s *Service) Release(workspace string) { s.containers.Release(workspace) }
+
+// flush returns when the kernel has forgotten what is stale in every mount of a workspace.
+func (s *Service) flush(ctx context.Context, workspace string) error {
+	err := s.cells.flush(ctx, workspace)
+	if s.config.Flush != nil {
+		err = errors.Join(err, s.config.Flush(ctx, workspace))
+	}
+	return err
+}
+
+// settlePatience is how long who has changed something waits for the mounts that show it. The kernel drops a name in
+// microseconds, unless a process that waits for something else has the directory locked.
+const settlePatience = 2 * time.Second
+
+// settle is flush for as long as it is worth waiting.
+func (s *Service) settle(ctx context.Context, workspace string) {
+	ctx, cancel := context.WithTimeout(ctx, settlePatience)
+	defer cancel()
+	if err := s.flush(ctx, workspace); err != nil {
+		s.config.Log.Debug("mounts may show for a moment what has changed", "workspace", workspace, "err", err)
+	}
+}
 
 // aead is what an exec's log and state are encrypted with. A mirror is not encrypted, and neither is what ran on it.
 func (s *Service) aead(id string) (cipher.AEAD, error) {

@@ -52,11 +52,18 @@ func (w workspace) Before(ctx context.Context) (vfs.Rev, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rev, w.service.cells.flush(ctx, w.name)
+	return rev, w.service.flush(ctx, w.name)
 }
 
 // After implements execd.Workspace.
-func (w workspace) After(ctx context.Context) (vfs.Rev, error) { return w.tree.Commit(ctx) }
+func (w workspace) After(ctx context.Context) (vfs.Rev, error) {
+	rev, err := w.tree.Commit(ctx)
+	w.Settle(ctx)
+	return rev, err
+}
+
+// Settle implements execd.Workspace.
+func (w workspace) Settle(ctx context.Context) { w.service.settle(ctx, w.name) }
 
 // changesPatience is how long the changes of an exec are looked for: its end waits for them. What takes longer is left
 // to 'carrel diff'.

@@ -38,7 +38,8 @@ type runner struct {
 func newRunner(s *session) (*runner, error) {
 	c := &s.config
 	x, err := execs.Open(execs.Config{
-		Mirror: &execs.Mirror{Mirror: s.mirror, Workspace: c.Workspace, Flush: s.server.Flush}, Dir: c.State, Log: c.Log,
+		Mirror: &execs.Mirror{Mirror: s.mirror, Workspace: c.Workspace}, Dir: c.State, Log: c.Log,
+		Flush: func(ctx context.Context, _ string) error { return s.server.Flush(ctx) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run things: %w", err)

@@ -82,6 +82,7 @@ type workspace struct{ execd.Workspace }
 func (workspace) Tree() vfs.Tree                          { return vfstest.NewTree() }
 func (workspace) Before(context.Context) (vfs.Rev, error) { return 1, nil }
 func (workspace) After(context.Context) (vfs.Rev, error)  { return 2, nil }
+func (workspace) Settle(context.Context)                  {}
 func (workspace) Close() error                            { return nil }
 func (workspace) Changes(context.Context, vfs.Rev, vfs.Rev) (execd.Changes, error) {
 	return execd.Changes{}, nil
