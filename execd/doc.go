@@ -43,7 +43,7 @@
 //
 // # What survives a crash
 //
-// Each exec has a directory of its own: state.json, replaced as a whole when the exec starts and when it ends, and the
+// Each exec has a directory of its own: state.json, which is there as a whole when the exec starts, end.json when it ends, and the
 // segments of its log. They are not fsynced: they survive the daemon, not the machine. A daemon that finds an exec that
 // was running when another one died says that it is lost; its log is whole up to an event that was being written. What
 // was given as environment and input is never written down. With Config.AEAD both are encrypted, but for the ids of execs, how

@@ -161,7 +161,7 @@ func (e *Exec) begin(ctx context.Context, b Backend, spec Spec) (err error) {
 	if e.before, err = e.workspace.Before(ctx); err != nil {
 		return fmt.Errorf("barrier before: %w", err)
 	}
-	if err = os.MkdirAll(e.dir, 0o700); err != nil {
+	if err = makeDir(e.dir); err != nil {
 		return err
 	}
 	// Written first: whatever breaks from here on, it is not started twice.
@@ -196,6 +196,7 @@ func (e *Exec) run(timeout time.Duration) {
 		stop := time.AfterFunc(timeout, e.expire)
 		defer stop.Stop()
 	}
+	e.log.prepare() // while the process gets going
 	x := e.process.Wait()
 	e.mu.Lock()
 	timedOut := e.timedOut
@@ -254,6 +255,7 @@ func (e *Exec) finish(r Result) {
 	e.registry.ended()
 	close(e.done)
 	e.release()
+	prepareDir(e.registry.config.Dir)
 }
 
 // write writes the state down.

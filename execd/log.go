@@ -138,6 +138,19 @@ func (l *Log) put(seq uint64, frame []byte) (int64, error) {
 	return int64(len(frame)), nil
 }
 
+// prepare makes the first segment, so that the first event need not wait for that, which takes up to a millisecond.
+func (l *Log) prepare() {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	first := l.next
+	needed := len(l.segs) == 0 && !l.ended
+	l.mu.Unlock()
+	if needed {
+		_ = l.begin(first) // else the event tries again, and is missing
+	}
+}
+
 // begin makes another segment, when there is room for it.
 func (l *Log) begin(seq uint64) error {
 	if err := l.makeRoom(); err != nil {

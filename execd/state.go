@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
 
@@ -28,7 +26,46 @@ const (
 	StateLost     State = "lost"
 )
 
-const stateName = "state.json"
+// Files of an exec's directory. There are two, because ext4 writes a file that is renamed over another to the disk, for which an
+// exec would wait at its end.
+const (
+	stateName = "state.json" // a record, as the exec begins
+	endName   = "end.json"   // the one that counts once it is there
+)
+
+// The directory of the next exec, with the files that it needs to begin: to make one of the three takes up to a millisecond, and to
+// rename one a tenth of that. No exec has such an id, and what is left by a daemon that died is taken for an exec that never
+// began.
+const (
+	spareName  = ".spare"
+	makingName = ".making" // while it is being made
+)
+
+// prepareDir makes the spare directory if there is none. An exec that finds none makes its own.
+func prepareDir(execs string) {
+	spare, making := filepath.Join(execs, spareName), filepath.Join(execs, makingName)
+	if _, err := os.Lstat(spare); err == nil || os.Mkdir(making, 0o700) != nil {
+		return // another exec makes it
+	}
+	err := errors.Join(os.WriteFile(unnamed(making, stateName), nil, 0o600), os.WriteFile(segment{first: 1}.path(making), nil, 0o600))
+	if err == nil {
+		err = os.Rename(making, spare)
+	}
+	if err != nil {
+		_ = os.RemoveAll(making)
+	}
+}
+
+// makeDir makes the directory of an exec.
+func makeDir(dir string) error {
+	if os.Rename(filepath.Join(filepath.Dir(dir), spareName), dir) == nil {
+		return nil
+	}
+	return os.MkdirAll(dir, 0o700)
+}
+
+// unnamed is the path of a file until it is whole.
+func unnamed(dir, name string) string { return filepath.Join(dir, "."+name) }
 
 // record is the state of an exec on disk.
 type record struct {
@@ -47,24 +84,25 @@ func writeState(dir string, r record, seal seal) error {
 	if err != nil {
 		return err
 	}
+	name := stateName
+	if r.Result != nil {
+		name = endName
+	}
 	// No fsync: this is to survive the daemon, and an exec must not wait for a disk.
-	f, err := renameio.NewPendingFile(filepath.Join(dir, stateName), renameio.WithPermissions(0o600))
-	if err != nil {
+	if err := os.WriteFile(unnamed(dir, name), seal.hide(b), 0o600); err != nil {
 		return err
 	}
-	defer f.Cleanup() // does nothing once it has its place
-	if _, err := f.Write(seal.hide(b)); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, stateName))
+	return os.Rename(unnamed(dir, name), filepath.Join(dir, name))
 }
 
 func readState(dir string, seal seal) (record, error) {
 	var r record
-	b, err := os.ReadFile(filepath.Join(dir, stateName))
+	path := filepath.Join(dir, endName)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(dir, stateName)
+		b, err = os.ReadFile(path)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -72,7 +110,7 @@ func readState(dir string, seal seal) (record, error) {
 		err = json.Unmarshal(b, &r)
 	}
 	if err != nil {
-		return r, corrupt(filepath.Join(dir, stateName), err)
+		return r, corrupt(path, err)
 	}
 	return r, nil
 }

@@ -24,7 +24,8 @@
 // from which a watch goes on after a connection broke, for as long as the history of the workspace is kept: ErrNoRevision says
 // that everything must be looked at anew. A directory that was renamed is one change, whatever is in it.
 //
-// Nobody needs it to see what others do: reads are of the live tree. It is for who would have to look again and again, and
+// Nobody needs it to see what others do: reads are of the live tree, and a change is answered when every mount of the workspace on
+// this machine shows it. It is for who would have to look again and again, and
 // where inotify(7) does not reach, which tells a program on a mount only what came through that same mount.
 //
 // # Rights

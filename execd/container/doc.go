@@ -26,7 +26,8 @@
 // for each exec, from a bundle (bundle.go). What is other than above: nothing is prepared, so each exec waits for all of it;
 // the command is the first process of its container, so all ends with it, and a signal that it has no handler for does
 // nothing to it, but for KILL; that its memory ran out is not told from a kill; system calls that this program does not know
-// are allowed.
+// are allowed. The tests try crun and runc, not runsc, which Debian does not have. Where a unified hierarchy of cgroups is mounted
+// beside others, in /sys/fs/cgroup/unified, crun and runc refuse to start anything.
 //
 // # When an exec ends
 //

@@ -271,21 +271,30 @@ func TestRuntimeLeft(t *testing.T) {
 	}
 }
 
-// The runtimes that this machine has do what the backend itself does.
+// plainCgroups runs a program where a unified hierarchy of cgroups beside others is not to be seen: runtimes refuse one.
+const plainCgroups = `#!/bin/sh
+exec unshare --mount sh -c 'umount --lazy /sys/fs/cgroup/unified 2>&-; exec "$0" "$@"' PROGRAM "$@"
+`
+
+// The runtimes that Debian has do what the backend itself does.
 func TestRuntimes(t *testing.T) {
-	for _, name := range Runtimes {
+	for _, name := range []string{"crun", "runc"} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skipf("this machine has no %s", name)
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Fatalf("apt-get install %s: %v", name, err)
 			}
+			bin := t.TempDir()
+			script := strings.ReplaceAll(plainCgroups, "PROGRAM", program)
+			if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 			d := newDesk(t, func(c *Config) { c.Bundles = filepath.Join(t.TempDir(), "bundles") })
 			sh := func(script string) (execd.Exit, string) {
 				p, out := d.start(t, execd.Spec{Runtime: name, Args: []string{"sh", "-c", script}})
 				x := p.Wait()
 				return x, out.text(execd.Stdout) + out.text(execd.Stderr)
-			}
-			if x, _ := sh("true"); x.Reason != "" {
-				t.Skipf("%s does not work on this machine: %s", name, x.Reason)
 			}
 			for _, tt := range []struct{ script, want string }{
 				{"echo kept > file; cat /workspace/file; pwd", "kept\n/workspace\n"},

@@ -53,7 +53,7 @@ func (b *Backend) Start(ctx context.Context, j execd.Job, out execd.Output) (exe
 	b.pool.refill(over)
 	started, err := execd.Func(func(ctx context.Context, _ execd.Job, stdin io.Reader, out execd.Output) execd.Exit {
 		defer close(over)
-		s := session{fs: fs, stdin: stdin, out: out, memory: memory, open: openFiles{}}
+		s := session{own: b.pool.own, fs: fs, stdin: stdin, out: out, memory: memory, open: openFiles{}}
 		return s.runIn(ctx, p, job)
 	}).Start(ctx, j, out)
 	if err != nil {

@@ -171,7 +171,7 @@ var endless = map[string]string{
 	"a thenable of itself": "await {then(f) { f(this) }}",
 	"a join":               "Array(1e9).join('xxxx')",
 	"finally":              "for (;;) try { throw 1 } catch { continue } finally { continue }",
-	"a sort":               "Array.from({length: 1e4}).sort(() => { for (;;); })",
+	"a sort":               "Array.from({length: 1e4}, (_, i) => i).sort(() => { for (;;); })",
 	"a replacement":        "'x'.repeat(1e6).replace(/x/g, () => { for (;;); })",
 	"a getter":             "JSON.stringify({get a() { for (;;); }})",
 	"a collection":         "for (;;) new Array(1e4).fill({})",

@@ -15,6 +15,8 @@ const (
 	// refillDelay is how long after one has been taken the next is started, unless its module has ended before: longer than
 	// short modules take, which would have to share the processors with it.
 	refillDelay = 20 * time.Millisecond
+	// toldDelay is how long it waits after that end, of which somebody is being told.
+	toldDelay = 5 * time.Millisecond
 )
 
 // waiting is a worker that waits for its module.
@@ -120,7 +122,7 @@ func (p *pool[W]) put(w W) bool {
 	return true
 }
 
-// refill has the pool filled once over is closed, or refillDelay has passed.
+// refill has the pool filled a little after over is closed, or when refillDelay has passed.
 func (p *pool[W]) refill(over <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,6 +135,11 @@ func (p *pool[W]) refill(over <-chan struct{}) {
 		defer wait.Stop()
 		select {
 		case <-over:
+			wait.Reset(toldDelay)
+			select {
+			case <-wait.C:
+			case <-p.ctx.Done():
+			}
 		case <-wait.C:
 		case <-p.ctx.Done():
 		}

@@ -102,7 +102,7 @@ func TestPool(t *testing.T) {
 			}
 			w.kill()
 			p.refill(over)
-			time.Sleep(startTime)
+			time.Sleep(toldDelay + startTime)
 			n.expect(t, "refilled", i+3, poolSize)
 		}
 	})

@@ -22,6 +22,7 @@ const stdinChunk = 64 << 10
 // session is one run, seen from the daemon: it answers what the worker asks.
 type session struct {
 	*process
+	own    func(func()) // does something later, before the backend has closed
 	fs     treepath.FS
 	stdin  io.Reader
 	out    execd.Output
@@ -68,7 +69,11 @@ func (s *session) run(ctx context.Context, job worker.Job) (worker.End, error) {
 	stop := context.AfterFunc(ctx, s.kill)
 	end, err := s.serve(ctx, job)
 	stop()
-	s.kill()
+	if err == nil {
+		s.own(s.kill) // it takes a millisecond, and does nothing any more
+	} else {
+		s.kill()
+	}
 	return end, err
 }
 

@@ -107,35 +107,13 @@ func splitParens(text string) (string, bool) {
 			return "", false
 		}
 		i += from
-		if fixed := text[:i+1] + " " + text[i+1:]; !closesTwice(text[i:]) {
+		if fixed := text[:i+1] + " " + text[i+1:]; expressionEnd(text[i:]) < 0 {
 			if next, wrong := refusal(fixed); !wrong || next > at+1 {
 				return fixed, true
 			}
 		}
 		from = i + 1
 	}
-}
-
-// closesTwice reports whether the two parentheses at the start of a text are closed side by side, as an expression's are.
-func closesTwice(text string) bool {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '\\':
-			i++
-		case '\'', '"':
-			if end := closing(text[i+1:], c); end >= 0 {
-				i += 1 + end
-			}
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 1 {
-				return strings.HasPrefix(text[i+1:], ")")
-			}
-		}
-	}
-	return false
 }
 
 // parses reports whether a text is one that the parser takes.

@@ -58,7 +58,7 @@ func (r replica) Before(ctx context.Context) (vfs.Rev, error) {
 	defer cancel()
 	rev, err := r.exchange(wait)
 	if err == nil {
-		err = r.service.flush(wait, r.mirror.Workspace)
+		err = r.service.Flush(wait, r.mirror.Workspace)
 	}
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("the authority was not reached within %v: %w", barrierIn, err)

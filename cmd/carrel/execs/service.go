@@ -111,8 +111,8 @@ func (s *Service) Register(handle func(pattern string, h http.Handler), access a
 // Release lets go of a workspace that nothing runs on: the next exec there starts as the first one does.
 func (s *Service) Release(workspace string) { s.containers.Release(workspace) }
 
-// flush returns when the kernel has forgotten what is stale in every mount of a workspace.
-func (s *Service) flush(ctx context.Context, workspace string) error {
+// Flush returns when the kernel has forgotten what is stale in every mount of a workspace.
+func (s *Service) Flush(ctx context.Context, workspace string) error {
 	err := s.cells.flush(ctx, workspace)
 	if s.config.Flush != nil {
 		err = errors.Join(err, s.config.Flush(ctx, workspace))
@@ -124,11 +124,11 @@ func (s *Service) flush(ctx context.Context, workspace string) error {
 // microseconds, unless a process that waits for something else has the directory locked.
 const settlePatience = 2 * time.Second
 
-// settle is flush for as long as it is worth waiting.
+// settle is Flush for as long as it is worth waiting.
 func (s *Service) settle(ctx context.Context, workspace string) {
 	ctx, cancel := context.WithTimeout(ctx, settlePatience)
 	defer cancel()
-	if err := s.flush(ctx, workspace); err != nil {
+	if err := s.Flush(ctx, workspace); err != nil {
 		s.config.Log.Debug("mounts may show for a moment what has changed", "workspace", workspace, "err", err)
 	}
 }

@@ -52,7 +52,7 @@ func (w workspace) Before(ctx context.Context) (vfs.Rev, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rev, w.service.flush(ctx, w.name)
+	return rev, w.service.Flush(ctx, w.name)
 }
 
 // After implements execd.Workspace.

@@ -123,7 +123,7 @@ func (s *session) do(ctx context.Context, req Request) (r Reply, err error) {
 	switch req.Op {
 	case "now":
 		if err = s.mirror.Now(ctx); err == nil {
-			err = s.server.Flush(ctx)
+			err = s.runner.execs.Flush(ctx, s.config.Workspace)
 		}
 	case "status":
 		r.Status, err = s.status(ctx)
