@@ -284,7 +284,7 @@ type revision struct {
 	quotas []quotaChange // of open workspaces
 	heirs  []quotaHeir   // forks that begin with a quota
 
-	bases map[string][]byte // of replicas: keys of bases, to what is written there
+	bases map[basisPlace][]byte // of replicas, to what is written there
 
 	promised int64 // what space has set aside for the records that are in it
 
@@ -488,6 +488,7 @@ func (v *revision) write(old *reader) error {
 		}
 	}
 	v.addBases()
+	v.expectBases()
 	if err := v.tally(old); err != nil {
 		return err
 	}
@@ -506,6 +507,7 @@ func (v *revision) write(old *reader) error {
 	s.packEnds = ends
 	s.space.written(v.promised)
 	v.publish() // before its index leaves memory: somebody looks for a chunk in one or the other
+	v.dropBases()
 	v.applyQuotas()
 	v.note(all)
 	for _, c := range v.cuts {

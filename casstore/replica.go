@@ -40,6 +40,7 @@ type Origin interface {
 type replicaState struct {
 	numbers numbers // guarded by the tree's lock
 	saved   []byte  // numbers as the store has them; the committer's
+	edited  edited
 	origin  atomic.Pointer[Origin]
 }
 
@@ -94,6 +95,9 @@ func (s *Store) replicaOf(id workspaceID) (*replicaState, error) {
 	})
 	if errors.Is(err, vfs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil {
+		err = st.edited.load(r, id)
 	}
 	return st, err
 }

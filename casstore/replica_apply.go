@@ -82,7 +82,7 @@ func (in *Incoming) writeBases(v *revision, w *Workspace) error {
 		if _, known, err := head.basis(w.id, key); err != nil {
 			return err
 		} else if known {
-			v.setBasis(w.id, Basis{Key: key, Same: true})
+			v.setBasis(w, Basis{Key: key, Same: true})
 		}
 	}
 	for _, b := range in.Bases {
@@ -93,7 +93,7 @@ func (in *Incoming) writeBases(v *revision, w *Workspace) error {
 			}
 			b.Same = reconcile.Equal(now, b.Value)
 		}
-		v.setBasis(w.id, b)
+		v.setBasis(w, b)
 	}
 	return nil
 }

@@ -56,10 +56,10 @@ func (r *Replica) Names(kind vfs.KeyKind, ino vfs.Ino, yield func(string) bool) 
 func (r *Replica) Pending(ctx context.Context, yield func(Edit) error) (rev vfs.Rev, err error) {
 	w := r.tree
 	err = w.Authority().call(ctx, "pending", func() error {
-		head, p := w.snapshotReader()
+		head, p := w.editsReader()
 		defer head.Close()
 		rev = p.Rev
-		return head.edits(w.id, vfs.AllInos, func(e Edit) error {
+		return head.edits(vfs.AllInos, func(e Edit) error {
 			if err := w.alive(ctx); err != nil {
 				return err
 			}
@@ -69,30 +69,11 @@ func (r *Replica) Pending(ctx context.Context, yield func(Edit) error) (rev vfs.
 	return rev, err
 }
 
-// edits yields the edits of the inodes in a range.
-func (r *reader) edits(ws workspaceID, in vfs.InoRange, yield func(Edit) error) error {
-	return r.scan(keyOfNode(keyBasis, ws, 0)[:9], keyOfNode(keyBasis, ws, in.First), true,
-		func(key, value []byte) (bool, error) {
-			e := Edit{}
-			var err error
-			if e.Key, err = basisKey(key); err != nil || e.Key.Ino > in.Last {
-				return false, err
-			}
-			if e.Theirs, err = decodeBasis(value); err == nil {
-				e.Mine, err = r.value(ws, e.Key)
-			}
-			if err == nil {
-				err = yield(e)
-			}
-			return err == nil, err
-		})
-}
-
 // Theirs returns the digests of what the authority had of the inodes in ranges, as far as the replica knows.
 func (r *Replica) Theirs(ctx context.Context, ranges []vfs.InoRange) (sums []vfs.Digest, err error) {
 	w := r.tree
 	err = w.Authority().call(ctx, "their digests", func() error {
-		head, p := w.snapshotReader()
+		head, p := w.editsReader()
 		defer head.Close()
 		sums = make([]vfs.Digest, len(ranges))
 		for i, in := range ranges {
@@ -102,7 +83,7 @@ func (r *Replica) Theirs(ctx context.Context, ranges []vfs.InoRange) (sums []vfs
 					return err
 				}
 			}
-			err := head.edits(w.id, in, func(e Edit) error {
+			err := head.edits(in, func(e Edit) error {
 				d.Remove(&vfs.Record{Key: e.Key, Value: e.Mine})
 				d.Add(&vfs.Record{Key: e.Key, Value: e.Theirs})
 				return nil
@@ -121,11 +102,11 @@ func (r *Replica) Theirs(ctx context.Context, ranges []vfs.InoRange) (sums []vfs
 // order of inode numbers, those of one in any order.
 func (r *Replica) ReadTheirs(ctx context.Context, in vfs.InoRange, yield func(vfs.Record) error) error {
 	w := r.tree
-	head := w.store.reader()
+	head, _ := w.editsReader()
 	defer head.Close()
 	edits := make(map[vfs.Key][]byte)
 	var order []vfs.Record // of edits, for those that are no longer here
-	err := head.edits(w.id, in, func(e Edit) error {
+	err := head.edits(in, func(e Edit) error {
 		edits[e.Key] = e.Theirs
 		if e.Mine == nil && e.Theirs != nil {
 			order = append(order, vfs.Record{Key: e.Key, Value: e.Theirs})

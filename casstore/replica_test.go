@@ -81,7 +81,81 @@ func pending(t *testing.T, r *Replica) map[vfs.Key]Edit {
 	if err != nil {
 		t.Fatal(err)
 	}
+	head, _ := r.tree.editsReader()
+	defer head.Close()
+	for _, listed := range []bool{len(head.sought) > 0, false} {
+		head.listed = listed
+		found := 0
+		err := head.edits(vfs.AllInos, func(e Edit) error {
+			found++
+			if x := edits[e.Key]; !bytes.Equal(e.Mine, x.Mine) || !bytes.Equal(e.Theirs, x.Theirs) {
+				return fmt.Errorf("%v: %w", e.Key, vfs.ErrCorrupt)
+			}
+			return nil
+		})
+		if err != nil || found != len(edits) {
+			t.Fatalf("looked up, %v: %d edits of %d, %v", listed, found, len(edits), err)
+		}
+	}
 	return edits
+}
+
+// Edits are found however many there are, and those that are left when most were pushed; and in the order of their keys.
+func TestReplicaManyEdits(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, r, _ := openReplica(t, s)
+	const many = maxSought + 10
+	for i := range many {
+		if _, err := w.Create(bg, vfs.RootIno, fmt.Sprint(i), vfs.NewNode{Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Commit(bg, 0); err != nil {
+		t.Fatal(err)
+	}
+	edits := pending(t, r)
+	if len(edits) != 2*many+1 {
+		t.Fatalf("%d edits", len(edits))
+	}
+	var has []vfs.Record
+	for key, e := range edits {
+		if key.Kind == vfs.KeyDirent && len(has) < 2*many-20 || key.Ino > 1010 {
+			has = append(has, vfs.Record{Key: key, Value: e.Mine})
+		}
+	}
+	if err := r.Settle(bg, has); err != nil {
+		t.Fatal(err)
+	}
+	left := len(edits) - len(has)
+	if n := len(pending(t, r)); n != left {
+		t.Errorf("%d edits, want %d", n, left)
+	}
+	if err := errors.Join(w.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	w, r, _ = openReplica(t, s)
+	if n := len(pending(t, r)); n != left {
+		t.Errorf("when it is opened again: %d edits, want %d", n, left)
+	}
+	var last vfs.Key
+	_, err = r.Pending(bg, func(e Edit) error {
+		if last != (vfs.Key{}) && last.Compare(e.Key) >= 0 {
+			t.Errorf("%v after %v", e.Key, last)
+		}
+		last = e.Key
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // What the authority had is remembered with the first change of a record, and forgotten when it is as it was, or pushed.

@@ -79,7 +79,7 @@ func (v *revision) track(old *reader) error {
 		for _, e := range c.kvs {
 			key, ok, err := recordOfKey(e.key)
 			if err == nil && ok {
-				err = v.trackOne(old, c.tree.id, key, e.value)
+				err = v.trackOne(old, c.tree, key, e.value)
 			}
 			if err != nil {
 				return err
@@ -90,55 +90,60 @@ func (v *revision) track(old *reader) error {
 	return nil
 }
 
-func (v *revision) trackOne(old *reader, ws workspaceID, key vfs.Key, value []byte) error {
-	basis, known, err := v.basis(old, ws, key)
+func (v *revision) trackOne(old *reader, w *Workspace, key vfs.Key, value []byte) error {
+	basis, known, err := v.basis(old, w, key)
 	if err != nil {
 		return err
 	}
 	if !known {
-		if basis, err = old.value(ws, key); err != nil {
+		if basis, err = old.value(w.id, key); err != nil {
 			return err
 		}
 	}
 	switch same := (basis == nil) == (value == nil) && bytes.Equal(basis, value); {
 	case same && known:
-		v.setBasis(ws, Basis{Key: key, Same: true})
+		v.setBasis(w, Basis{Key: key, Same: true})
 	case !same && !known:
-		v.setBasis(ws, Basis{Key: key, Value: basis})
+		v.setBasis(w, Basis{Key: key, Value: basis})
 	}
 	return nil
 }
 
 // basis returns the basis of a key, as this revision leaves it.
-func (v *revision) basis(old *reader, ws workspaceID, key vfs.Key) (value []byte, known bool, err error) {
-	k := keyOfBasis(ws, key)
-	if b, ok := v.bases[string(k)]; ok {
+func (v *revision) basis(old *reader, w *Workspace, key vfs.Key) (value []byte, known bool, err error) {
+	if b, ok := v.bases[basisPlace{w, key}]; ok {
 		if b == nil {
 			return nil, false, nil
 		}
 		value, err = decodeBasis(b)
 		return value, true, err
 	}
-	return old.basis(ws, key)
+	return old.basis(w.id, key)
+}
+
+// basisPlace is where a basis is.
+type basisPlace struct {
+	tree *Workspace
+	key  vfs.Key
 }
 
 // setBasis has the revision write a basis, or remove it.
-func (v *revision) setBasis(ws workspaceID, b Basis) {
+func (v *revision) setBasis(w *Workspace, b Basis) {
 	if v.bases == nil {
-		v.bases = make(map[string][]byte)
+		v.bases = make(map[basisPlace][]byte)
 	}
-	k := string(keyOfBasis(ws, b.Key))
+	at := basisPlace{w, b.Key}
 	if b.Same {
-		v.bases[k] = nil
+		v.bases[at] = nil
 	} else {
-		v.bases[k] = encodeBasis(b.Value)
+		v.bases[at] = encodeBasis(b.Value)
 	}
 }
 
 // addBases adds what setBasis was told to what is written.
 func (v *revision) addBases() {
-	for k, value := range v.bases {
-		v.kvs = append(v.kvs, kv{key: []byte(k), value: value})
+	for at, value := range v.bases {
+		v.kvs = append(v.kvs, kv{key: keyOfBasis(at.tree.id, at.key), value: value})
 	}
 }
 
@@ -196,7 +201,7 @@ func (r *Replica) Settle(ctx context.Context, has []vfs.Record, notes ...Note) e
 				return err
 			}
 			same := (now == nil) == (rec.Value == nil) && bytes.Equal(now, rec.Value)
-			v.setBasis(w.id, Basis{Key: rec.Key, Value: rec.Value, Same: same})
+			v.setBasis(w, Basis{Key: rec.Key, Value: rec.Value, Same: same})
 		}
 		v.keepNotes(w.id, notes)
 		v.forced = true
