@@ -80,6 +80,11 @@ func (v *revision) sumUp(old *reader) error {
 		if d.first > 0 {
 			st.digest = st.digest.Plus(d.delta)
 			st.advance(v.store.windowStart(), d.first, d.last)
+			keys, err := cuts[w].recordKeys()
+			if err != nil {
+				return err
+			}
+			v.recents[w] = recentRev{v.rev, keys}
 		}
 		v.standings[w] = st
 		rec := standingRecord{standing: st, at: v.rev}

@@ -86,6 +86,7 @@ type served struct {
 	on bool
 	standing
 	saved bool          // the store's record says so
+	recent
 	moved chan struct{} // closed when the standing changes
 }
 
@@ -169,6 +170,7 @@ func (w *Workspace) serve(ctx context.Context) error {
 		}
 		w.store.reading.mu.Lock()
 		defer w.store.reading.mu.Unlock()
+		w.served.recent = recent{since: st.rev}
 		w.served.set(st)
 		w.served.saved = false // the revision that this edit is of writes it
 		return nil

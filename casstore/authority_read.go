@@ -123,31 +123,47 @@ func (s *recordStream) next() {
 // record, and one change among 200,000 records is found in 40.
 func (a *Authority) Read(ctx context.Context, q vfs.Query, yield func(vfs.Record) error) (p vfs.Position, err error) {
 	err = a.call(ctx, "read", func() (err error) {
-		var r *reader
-		if r, p, err = a.tree.readerOf(q); err != nil {
+		w := a.tree
+		w.store.reading.mu.Lock()
+		r, at, err := w.readerOfLocked(q)
+		changed, few := w.served.after(q.Since.Rev)
+		w.store.reading.mu.Unlock()
+		p = at
+		if err != nil {
 			return err
 		}
 		defer r.Close()
 		if q.Since.Rev == p.Rev {
 			return nil
 		}
-		return r.records(a.tree.id, q.Range, q.Since.Rev, func(rec vfs.Record) error {
-			if err := a.tree.alive(ctx); err != nil {
+		tell := func(rec vfs.Record) error {
+			if err := w.alive(ctx); err != nil {
 				return err
 			}
 			rec.Rev = min(rec.Rev, p.Rev)
 			return yield(rec)
-		})
+		}
+		if !few || q.Since == (vfs.Cursor{}) {
+			return r.records(w.id, q.Range, q.Since.Rev, tell)
+		}
+		for _, key := range keysOf(changed, q.Range) {
+			rec, err := r.record(w.id, key)
+			if err == nil {
+				err = tell(rec)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return p, err
 }
 
-// readerOf returns a reader for a query, and the position that it reads at. What the query asks for stays there until the
+// readerOfLocked returns a reader for a query, and the position that it reads at. What the query asks for stays there until the
 // reader is closed.
-func (w *Workspace) readerOf(q vfs.Query) (*reader, vfs.Position, error) {
+func (w *Workspace) readerOfLocked(q vfs.Query) (*reader, vfs.Position, error) {
 	s := w.store
-	s.reading.mu.Lock()
-	defer s.reading.mu.Unlock()
 	p := w.positionLocked()
 	if !q.Range.Valid() {
 		return nil, p, fmt.Errorf("range %d to %d: %w", q.Range.First, q.Range.Last, vfs.ErrInvalid)
@@ -163,7 +179,9 @@ func (w *Workspace) readerOf(q vfs.Query) (*reader, vfs.Position, error) {
 
 // snapshotReader returns a reader of the newest state, and the position that it reads at.
 func (w *Workspace) snapshotReader() (*reader, vfs.Position) {
-	r, p, _ := w.readerOf(vfs.Query{Range: vfs.AllInos})
+	w.store.reading.mu.Lock()
+	defer w.store.reading.mu.Unlock()
+	r, p, _ := w.readerOfLocked(vfs.Query{Range: vfs.AllInos})
 	return r, p
 }
 

@@ -225,6 +225,7 @@ func (v *revision) publish() {
 	for w, st := range v.standings {
 		if st.rev == v.rev {
 			w.served.set(st)
+			w.served.add(v.recents[w])
 		} else {
 			w.served.standing, w.served.saved = st, true
 		}

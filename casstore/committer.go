@@ -291,6 +291,7 @@ type revision struct {
 	start     vfs.Rev                 // of the window from this revision on, or zero when it stays
 	history   *historyRecord          // of the history from this revision on, or nil when it stays
 	standings map[*Workspace]standing // of the workspaces that are served, where they are another than before
+	recents   map[*Workspace]recentRev
 
 	// What the collector changes in the index.
 	moved   map[chunk.ID]pack.Loc
@@ -338,6 +339,7 @@ func (s *Store) makeRevision(batch []request) (vfs.Rev, error) {
 func (s *Store) newRevision() *revision {
 	return &revision{
 		store: s, rev: s.head() + 1, moved: make(map[chunk.ID]pack.Loc), standings: make(map[*Workspace]standing),
+		recents: make(map[*Workspace]recentRev),
 	}
 }
 
