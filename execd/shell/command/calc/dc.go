@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/carrelfs/carrel/execd/shell/command"
@@ -19,6 +20,17 @@ type cell struct {
 	n      number
 	text   string
 	isText bool
+}
+
+// small is a number that is neither negative nor large, else -1.
+func (c cell) small() int {
+	if c.isText {
+		return -1
+	}
+	if n := c.n.to(0); n.IsInt64() && n.Int64() >= 0 && n.Int64() <= 1<<30 {
+		return int(n.Int64())
+	}
+	return -1
 }
 
 // stackMachine is one dc.
@@ -234,15 +246,17 @@ func (d *stackMachine) conditional(text string) (int, *string, error) {
 		return n, nil, nil
 	}
 	r := text[n]
-	a, okA := d.pop()
-	b, okB := d.pop()
-	if !okA || !okB {
+	order := 0 // of what cannot be compared, too
+	if a, b, ok := d.operands(); ok {
+		d.stack = d.stack[:len(d.stack)-2]
+		order = compare(a.n, b.n)
+	}
+	holds := map[byte]bool{'<': order < 0, '>': order > 0, '=': order == 0}[op[len(op)-1]]
+	if holds == (len(op) == 2) {
 		return n + 1, nil, nil
 	}
-	order := compare(a.n, b.n)
-	holds := map[byte]bool{'<': order < 0, '>': order > 0, '=': order == 0}[op[len(op)-1]]
-	if holds == (len(op) == 2) || len(d.registers[r]) == 0 {
-		return n + 1, nil, nil
+	if len(d.registers[r]) == 0 {
+		return n + 1, nil, d.push(zero)
 	}
 	v := d.registers[r][len(d.registers[r])-1]
 	if !v.isText {
@@ -266,10 +280,10 @@ func (d *stackMachine) register(c, r byte) error {
 		}
 	case 'l', 'L':
 		if len(*stack) == 0 {
-			d.complain("register '%c' (0%o) is empty", r, r)
 			if c == 'l' {
 				return d.push(zero)
 			}
+			d.complain("stack register '%c' (0%o) is empty", r, r)
 			return nil
 		}
 		d.stack = append(d.stack, (*stack)[len(*stack)-1])
@@ -277,28 +291,48 @@ func (d *stackMachine) register(c, r byte) error {
 			*stack = (*stack)[:len(*stack)-1]
 		}
 	case ':':
-		i, ok1 := d.pop()
-		v, ok2 := d.pop()
-		if !ok1 || !ok2 {
+		i, ok := d.pop()
+		if !ok {
+			return nil
+		}
+		v, ok := d.pop()
+		if !ok {
+			return nil
+		}
+		at, ok := d.index(i)
+		if !ok {
 			return nil
 		}
 		if d.arrays[r] == nil {
 			d.arrays[r] = map[string]cell{}
 		}
-		d.arrays[r][i.n.to(0).String()] = v
+		d.arrays[r][at] = v
 		return d.Take(64)
 	case ';':
 		i, ok := d.pop()
 		if !ok {
 			return nil
 		}
-		v, there := d.arrays[r][i.n.to(0).String()]
+		at, ok := d.index(i)
+		if !ok {
+			return nil
+		}
+		v, there := d.arrays[r][at]
 		if !there {
 			v = cell{n: zero}
 		}
 		d.stack = append(d.stack, v)
 	}
 	return nil
+}
+
+// index is where in an array a cell leads.
+func (d *stackMachine) index(c cell) (at string, ok bool) {
+	if c.isText || compare(c.n, zero) < 0 {
+		d.complain("array index must be a nonnegative integer")
+		return "", false
+	}
+	return c.n.to(0).String(), true
 }
 
 func (d *stackMachine) simple(c byte) error {
@@ -327,9 +361,9 @@ func (d *stackMachine) simple(c byte) error {
 	case 'r':
 		if n := len(d.stack); n >= 2 {
 			d.stack[n-1], d.stack[n-2] = d.stack[n-2], d.stack[n-1]
-		} else {
-			d.complain("stack empty")
 		}
+	case 'R':
+		d.rotate()
 	case 'c':
 		d.stack = d.stack[:0]
 	case 'z':
@@ -346,7 +380,10 @@ func (d *stackMachine) simple(c byte) error {
 		d.quit = 2
 	case 'Q':
 		if v, ok := d.pop(); ok {
-			d.quit = int(v.n.to(0).Int64())
+			if d.quit = v.small(); d.quit < 1 {
+				d.quit = 0
+				d.complain("Q command requires a number >= 1")
+			}
 		}
 	case 'Z', 'X':
 		return d.measure(c)
@@ -380,10 +417,37 @@ func (d *stackMachine) print(c byte) error {
 	}
 	text := v.show(d.out)
 	if c == 'P' && !v.isText {
-		text = string(new(big.Int).Abs(v.n.to(0)).Bytes())
+		if text = string(new(big.Int).Abs(v.n.to(0)).Bytes()); text == "" {
+			text = "\x00"
+		}
 	}
 	_, err := d.Out.WriteString(text)
 	return err
+}
+
+// rotate takes how many are to be rotated at the top of the stack: the lowest of them comes to the top, or with less than zero the
+// top below the others.
+func (d *stackMachine) rotate() {
+	v, ok := d.pop()
+	if !ok || v.isText {
+		return
+	}
+	back := v.n.sign() < 0
+	if back {
+		v.n = v.n.neg()
+	}
+	n := v.small()
+	if n < 0 || n > len(d.stack) {
+		n = len(d.stack)
+	}
+	top := d.stack[len(d.stack)-n:]
+	switch {
+	case n < 2:
+	case back:
+		copy(top, append([]cell{top[n-1]}, top[:n-1]...))
+	default:
+		copy(top, append(slices.Clone(top[1:]), top[0]))
+	}
 }
 
 func (d *stackMachine) setting(c byte) error {
@@ -391,11 +455,7 @@ func (d *stackMachine) setting(c byte) error {
 	if !ok {
 		return nil
 	}
-	n := v.n.to(0)
-	value := -1
-	if n.IsInt64() && n.Int64() <= 1<<30 {
-		value = int(n.Int64())
-	}
+	value := v.small()
 	switch {
 	case c == 'k' && value >= 0:
 		d.scale = min(value, maxScale)
@@ -424,14 +484,23 @@ func (d *stackMachine) measure(c byte) error {
 	return d.push(integer(int64(n)))
 }
 
-func (d *stackMachine) binary(c byte) error {
+// operands are the two numbers on the top of the stack, where they stay.
+func (d *stackMachine) operands() (top, next cell, ok bool) {
 	if len(d.stack) < 2 {
 		d.complain("stack empty")
-		return nil
+		return top, next, false
 	}
-	b, a := d.stack[len(d.stack)-1], d.stack[len(d.stack)-2]
-	if a.isText || b.isText {
+	top, next = d.stack[len(d.stack)-1], d.stack[len(d.stack)-2]
+	if top.isText || next.isText {
 		d.complain("non-numeric value")
+		return top, next, false
+	}
+	return top, next, true
+}
+
+func (d *stackMachine) binary(c byte) error {
+	b, a, ok := d.operands()
+	if !ok {
 		return nil
 	}
 	d.stack = d.stack[:len(d.stack)-2]
