@@ -85,7 +85,7 @@ func decodeStanding(b []byte) (r standingRecord, err error) {
 type served struct {
 	on bool
 	standing
-	saved bool          // the store's record says so
+	saved bool // the store's record says so
 	recent
 	moved chan struct{} // closed when the standing changes
 }

@@ -61,6 +61,9 @@ func readDirTellsTypeAndInode(s *suite) {
 	}
 }
 
+// largeDir is how many entries a directory has that nothing lists in one piece.
+const largeDir = 1500
+
 // fill makes n files and returns their names.
 func (s *suite) fill(dir vfs.Ino, prefix string, n int) []string {
 	s.Helper()
@@ -95,7 +98,7 @@ func (s *suite) once(names, want []string) {
 }
 
 func readDirListsEachEntryOnce(s *suite) {
-	for _, n := range []int{1, 2, 63, 64, 65, 200, 5000} {
+	for _, n := range []int{1, 2, 63, 64, 65, 200, largeDir} {
 		dir := s.mkdir(s.dir, fmt.Sprint(n)).Ino
 		want := s.fill(dir, "f", n)
 		for range 2 {
@@ -210,7 +213,7 @@ func readDirResumesAfterARemovedEntry(s *suite) {
 
 // readDirInPieces reads as the kernel does, a few entries a call, while others come and go between the calls.
 func readDirInPieces(s *suite) {
-	for _, n := range []int{200, 5000} {
+	for _, n := range []int{200, largeDir} {
 		dir := s.mkdir(s.dir, fmt.Sprint(n)).Ino
 		want := s.fill(dir, "stays", n)
 		s.fill(dir, "goes", n/10)
@@ -255,7 +258,7 @@ func changesFromWithinYield(s *suite) {
 
 // removesAllWhileReading does what rm -r does.
 func removesAllWhileReading(s *suite) {
-	for _, n := range []int{200, 5000} {
+	for _, n := range []int{200, largeDir} {
 		dir := s.mkdir(s.dir, fmt.Sprint(n)).Ino
 		want := s.fill(dir, "f", n)
 		s.commit()
@@ -340,7 +343,7 @@ func directoryRemovedWhileReading(s *suite) {
 }
 
 func readDirCancelled(s *suite) {
-	s.fill(s.dir, "f", 5000)
+	s.fill(s.dir, "f", largeDir)
 	ctx, cancel := context.WithCancel(s.ctx())
 	defer cancel()
 	calls := 0
@@ -351,7 +354,7 @@ func readDirCancelled(s *suite) {
 		return true
 	})
 	s.fails(err, vfs.ErrInterrupted)
-	if calls == 5000 {
+	if calls == largeDir {
 		s.Error("all entries were yielded after the context was cancelled")
 	}
 }
