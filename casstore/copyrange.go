@@ -107,16 +107,16 @@ func (w *Workspace) chunksOf(ctx context.Context, src vfs.Ino, off, n uint64) (l
 	return list, from, nil
 }
 
-// splice puts entries in the place of the bytes [start, end) of a file, if nothing of it is dirty and no chunk of it
-// lies across start or end.
+// splice puts entries in the place of the bytes [start, end) of a file, if nothing of it is dirty, no chunk of it lies across start
+// or end, and it is not so small then that it is kept without chunks.
 func (w *Workspace) splice(ctx context.Context, n *inode, start, end uint64, entries []chunk.Entry) bool {
 	f := n.file
 	f.flushing.Lock()
 	defer f.flushing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.clean() || f.discarded || len(f.base.inline) > 0 {
-		return false
+	if !f.clean() || f.discarded || len(f.base.inline) > 0 || max(f.size, end) <= vfs.MaxInline {
+		return false // a small file has its bytes in its record
 	}
 	m := f.base.manifest
 	if across(m, start) || across(m, end) {

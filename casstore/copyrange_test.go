@@ -1,0 +1,63 @@
+package casstore
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/carrelfs/carrel/casstore/chunk"
+	"github.com/carrelfs/carrel/casstore/vfs"
+)
+
+// What a copy takes from the end of a large file may be so little that the other is a small file, whose bytes are in its record,
+// be it a hole or a chunk.
+func TestCopyOfALittle(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{})
+	w := openWorkspace(t, s, "ws")
+	data := make([]byte, 300_000)
+	for i := range data {
+		data[i] = byte(rand.IntN(256))
+	}
+	for name, size := range map[string]uint64{"hole": 2 << 20, "chunk": uint64(len(data))} {
+		src, err := w.Create(bg, vfs.RootIno, name, vfs.NewNode{Mode: 0o644})
+		if err == nil {
+			err = w.WriteAt(bg, src.Ino, data, 0, false)
+		}
+		if err == nil {
+			_, err = w.SetAttr(bg, src.Ino, vfs.AttrSet{Mask: vfs.SetSize, Size: size})
+		}
+		if err == nil {
+			_, err = w.Commit(bg)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []uint64{1, 1000, vfs.MaxInline - 1, vfs.MaxInline, vfs.MaxInline + 1} {
+			dst, err := w.Create(bg, vfs.RootIno, name+string(rune('a'+left%26)), vfs.NewNode{Mode: 0o644})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := w.CopyRange(bg, src.Ino, size-left, dst.Ino, 0, 8*chunk.AvgSize)
+			if err != nil || n != left {
+				t.Fatalf("copied %d of %d: %v", n, left, err)
+			}
+			if _, err := w.Commit(bg); err != nil {
+				t.Fatal(err)
+			}
+			w.forgetAll()
+			got, want := make([]byte, left), make([]byte, left)
+			if name == "chunk" {
+				copy(want, data[size-left:])
+			}
+			if a, err := w.Stat(bg, dst.Ino); err != nil || a.Size != left {
+				t.Fatalf("%s, the last %d: %d bytes, %v", name, left, a.Size, err)
+			}
+			if _, err := w.ReadAt(bg, dst.Ino, got, 0); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s, the last %d: %v", name, left, err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
