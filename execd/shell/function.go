@@ -27,7 +27,7 @@ func (sh *shell) hasFunction(name string) bool {
 }
 
 func (sh *shell) declareFunction(cmd *syntax.FuncDecl) {
-	if cmd.Name == nil || cmd.Body == nil {
+	if isNameless(cmd) {
 		sh.fatalf("syntax error near unexpected token `('")
 	}
 	name := cmd.Name.Value
@@ -38,6 +38,15 @@ func (sh *shell) declareFunction(cmd *syntax.FuncDecl) {
 	}
 	sh.funcs.Set(name, &function{name: name, body: cmd.Body, line: sh.line, offset: sh.lineOffset, source: sh.sourceName()})
 	sh.status = 0
+}
+
+// isNameless reports whether a function, or the one that is its body, has no name, which the parser takes; or no body.
+func isNameless(cmd *syntax.FuncDecl) bool {
+	if cmd.Name == nil || cmd.Body == nil {
+		return true
+	}
+	inner, ok := cmd.Body.Cmd.(*syntax.FuncDecl)
+	return ok && isNameless(inner)
 }
 
 // sourceName is the file that is being run, for BASH_SOURCE.
@@ -56,7 +65,7 @@ func (sh *shell) importFunction(name, value string) {
 	if err != nil || len(f.Stmts) != 1 {
 		return
 	}
-	if decl, ok := f.Stmts[0].Cmd.(*syntax.FuncDecl); ok {
+	if decl, ok := f.Stmts[0].Cmd.(*syntax.FuncDecl); ok && !isNameless(decl) {
 		sh.funcs.Set(name, &function{name: name, body: decl.Body, source: "environment", export: true})
 	}
 }

@@ -173,6 +173,10 @@ func (p *sourcePrinter) command(cmd syntax.Command) {
 	case *syntax.CaseClause:
 		p.caseClause(c)
 	case *syntax.FuncDecl:
+		if isNameless(c) { // in a list, where nobody has looked yet
+			p.b.WriteString(printNode(cmd))
+			return
+		}
 		p.b.WriteString("function " + c.Name.Value + " () ")
 		p.line()
 		if block, ok := c.Body.Cmd.(*syntax.Block); ok {
