@@ -45,6 +45,12 @@ func TestCopyOfALittle(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.forgetAll()
+			head := s.reader()
+			rec, err := head.inode(w.id, dst.Ino)
+			head.Close()
+			if err != nil || (rec.Body.Kind == vfs.BodyInline) != (left <= vfs.MaxInline) {
+				t.Errorf("%s, the last %d: body kind %d, %v", name, left, rec.Body.Kind, err)
+			}
 			got, want := make([]byte, left), make([]byte, left)
 			if name == "chunk" {
 				copy(want, data[size-left:])

@@ -123,7 +123,9 @@ func (r *InodeRecord) bodyFits() bool {
 		return n == 0 && r.Size == 0 && r.Type != TypeSymlink
 	case BodyInline:
 		return r.Type == TypeRegular && n == r.Size && n > 0 && n <= MaxInline
-	case BodyExtents, BodyTree:
+	case BodyExtents: // also of small files: until December 2026 a copy could leave one so
+		return r.Type == TypeRegular && n > 0 && r.Size > 0
+	case BodyTree:
 		return r.Type == TypeRegular && n > 0 && r.Size > MaxInline
 	case BodyTarget:
 		return r.Type == TypeSymlink && n == r.Size && n > 0 && n <= MaxSymlinkLen

@@ -31,6 +31,11 @@ var inodeRecords = []struct {
 		"03ff030100000000010000000004" + "2f",
 	},
 	{
+		"small file with extents", // which nothing writes any more
+		InodeRecord{Type: TypeRegular, Mode: 0o644, Nlink: 1, Size: 1000, Body: Body{BodyExtents, []byte{0, 0xe8, 7}}},
+		"01a4030100000000e8070000000002" + "00e807",
+	},
+	{
 		"device",
 		InodeRecord{Type: TypeBlockDev, Nlink: 1, Rdev: math.MaxUint32, Mtime: math.MinInt64, Ctime: math.MaxInt64},
 		"0700010000ffffffff0f000000ffffffffffffffffff01feffffffffffffffff010000",
