@@ -139,7 +139,7 @@ func (w *Workspace) splice(ctx context.Context, n *inode, start, end uint64, ent
 	now := w.now()
 	n.touchTimes(now)
 	f.base, f.size, f.mtime, f.liveGen = next, next.size(), now, w.gen
-	f.flushed = dataPoint{base: next, size: f.size, mtime: now}
+	f.flushed = dataPoint{base: next, size: f.size, mtime: now, layer: f.layers}
 	f.count()
 	n.attr.Size, n.attr.Blocks = f.size, f.blocks()
 	w.charge(n)

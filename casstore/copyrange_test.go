@@ -2,8 +2,10 @@ package casstore
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/carrelfs/carrel/casstore/chunk"
 	"github.com/carrelfs/carrel/casstore/vfs"
@@ -62,6 +64,40 @@ func TestCopyOfALittle(t *testing.T) {
 				t.Errorf("%s, the last %d: %v", name, left, err)
 			}
 		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the journal has of a file is older than what is copied into it, and must not come back when the store is opened.
+func TestCopyOverTheJournal(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true, CommitEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	source, want := makeFile(t, w, "source", bulk(1)), bulk(1)
+	dst := makeFile(t, w, "file", want[:5000])
+	_, err = w.Commit(bg)
+	if err == nil {
+		err = w.WriteAt(bg, dst, []byte(want[5000:5100]), 5000, false)
+	}
+	if err == nil {
+		err = w.Fsync(bg, dst)
+	}
+	if err == nil {
+		_, err = w.CopyRange(bg, source, 0, dst, 0, uint64(len(want)))
+	}
+	if err := errors.Join(err, w.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	w = openWorkspace(t, s, "ws")
+	got := make([]byte, len(want))
+	if n, err := w.ReadAt(bg, dst, got, 0); err != nil || n != len(want) || string(got) != want {
+		t.Errorf("%d of %d bytes are as they were copied, %v", n, len(want), err)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
