@@ -20,6 +20,9 @@ type recentRev struct {
 	keys []vfs.Key
 }
 
+// maxSought is how many changes are looked up, each by its key. More are found by a scan.
+const maxSought = 1024
+
 // maxRecent is how many keys are remembered of a workspace: a megabyte or two.
 const maxRecent = 16 << 10
 

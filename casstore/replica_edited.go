@@ -1,8 +1,12 @@
 package casstore
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"sync"
+
+	"github.com/dgraph-io/badger/v4"
 
 	"github.com/carrelfs/carrel/casstore/vfs"
 )
@@ -14,8 +18,8 @@ type edited struct {
 	keys map[vfs.Key]struct{}
 }
 
-// maxSought is how many edits are looked up each by its key. More are found by a scan.
-const maxSought = 1024
+// apart is by how much the numbers of two inodes differ between which it is quicker to look anew than to go on.
+const apart = 16
 
 // load takes the keys from the store, before anything changes them.
 func (e *edited) load(r *reader, ws workspaceID) error {
@@ -56,61 +60,56 @@ type editsReader struct {
 	*reader
 	ws     workspaceID
 	sought []vfs.Key // all that may have a basis, in their order
-	listed bool      // sought is of use
 }
 
 // editsReader returns a reader of the newest state, and the position that it reads at. It is to be closed.
 func (w *Workspace) editsReader() (*editsReader, vfs.Position) {
 	e := &w.replica.edited
-	// With the lock held none is taken away that the reader sees.
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.Lock() // with it held none is taken away that the reader sees
 	head, p := w.snapshotReader()
-	r := &editsReader{reader: head, ws: w.id, listed: len(e.keys) <= maxSought}
-	if r.listed {
-		r.sought = make([]vfs.Key, 0, len(e.keys))
-		for k := range e.keys {
-			r.sought = append(r.sought, k)
-		}
-		slices.SortFunc(r.sought, vfs.Key.Compare)
-	}
-	return r, p
+	sought := slices.Collect(maps.Keys(e.keys))
+	e.mu.Unlock()
+	slices.SortFunc(sought, vfs.Key.Compare)
+	return &editsReader{head, w.id, sought}, p
 }
 
 // edits yields the edits of the inodes in a range, in the order of their keys.
 func (r *editsReader) edits(in vfs.InoRange, yield func(Edit) error) error {
-	if !r.listed {
-		return r.scan(keyOfNode(keyBasis, r.ws, 0)[:9], keyOfNode(keyBasis, r.ws, in.First), true, func(k, value []byte) (bool, error) {
-			key, err := basisKey(k)
-			if err != nil || key.Ino > in.Last {
-				return false, err
-			}
-			theirs, err := decodeBasis(value)
-			if err == nil {
-				err = r.yieldEdit(key, theirs, yield)
-			}
-			return err == nil, err
-		})
-	}
+	opt := badger.DefaultIteratorOptions
+	opt.Prefix = keyOfNode(keyBasis, r.ws, 0)[:9]
+	opt.PrefetchValues = false
+	it := r.txn.NewIterator(opt)
+	defer it.Close()
+	last, begun := vfs.Ino(0), false
 	for _, key := range r.sought {
 		if key.Ino < in.First || key.Ino > in.Last {
 			continue
 		}
-		theirs, known, err := r.basis(r.ws, key)
-		if err == nil && known {
-			err = r.yieldEdit(key, theirs, yield)
+		k := keyOfBasis(r.ws, key)
+		if !begun || key.Ino-last > apart {
+			it.Seek(k)
+		}
+		for ; it.Valid() && bytes.Compare(it.Item().Key(), k) < 0; it.Next() {
+		}
+		last, begun = key.Ino, true
+		r.store.maps.read()
+		if !it.Valid() || !bytes.Equal(it.Item().Key(), k) {
+			continue // it has none yet, or no longer
+		}
+		e := Edit{Key: key}
+		err := badgerError(it.Item().Value(func(v []byte) (err error) {
+			e.Theirs, err = decodeBasis(v)
+			return err
+		}), k)
+		if err == nil {
+			e.Mine, err = r.value(r.ws, key)
+		}
+		if err == nil {
+			err = yield(e)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (r *editsReader) yieldEdit(key vfs.Key, theirs []byte, yield func(Edit) error) error {
-	mine, err := r.value(r.ws, key)
-	if err != nil {
-		return err
-	}
-	return yield(Edit{Key: key, Mine: mine, Theirs: theirs})
 }
