@@ -3,6 +3,7 @@ package casstore
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -98,6 +99,40 @@ func TestCopyOverTheJournal(t *testing.T) {
 	got := make([]byte, len(want))
 	if n, err := w.ReadAt(bg, dst, got, 0); err != nil || n != len(want) || string(got) != want {
 		t.Errorf("%d of %d bytes are as they were copied, %v", n, len(want), err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A journal that such a copy has left behind earlier does not come back either.
+func TestOldJournal(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := openWorkspace(t, s, "ws")
+	ino := makeFile(t, w, "file", bulk(1))
+	_, err = w.Commit(bg)
+	if err == nil {
+		err = s.edit(bg, func(v *revision) error {
+			for i, e := range []journalEntry{
+				{kind: entryLayer, cut: math.MaxUint64, size: 5100}, {kind: entryData, off: 5000, data: make([]byte, 100)},
+			} {
+				v.kvs = append(v.kvs, kv{key: keyOfJournal(w.id, ino, uint64(i)), value: e.encode()})
+			}
+			v.forced = true
+			return nil
+		})
+	}
+	if err := errors.Join(err, w.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	w = openWorkspace(t, s, "ws")
+	if got := contentOf(w, "file"); got != bulk(1) {
+		t.Errorf("the file has %d bytes", len(got))
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)

@@ -272,6 +272,7 @@ type player struct {
 	node *inode // nil when the workspace or the file is not there
 	ws   workspaceID
 	ino  vfs.Ino
+	old  bool // what the journal has of the file is older than its record
 }
 
 // turn goes to a file.
@@ -280,7 +281,7 @@ func (p *player) turn(ctx context.Context, s *Store, ws workspaceID, ino vfs.Ino
 		return nil
 	}
 	p.leave()
-	p.ws, p.ino = ws, ino
+	p.ws, p.ino, p.old = ws, ino, false
 	if p.tree, err = s.openNumber(ws); p.tree == nil || err != nil {
 		return err // a workspace that is being removed
 	}
@@ -311,7 +312,8 @@ func (f *file) endReplay() {
 	f.journal.layers[0].number, f.journal.layers[0].bytes = last.number, last.layer.Bytes()
 }
 
-// play does what an entry says. The layers of the journal become one.
+// play does what an entry says. The layers of the journal become one. One that leaves less of a file than there is, without having
+// cut it, is of before its record: until December 2026 a copy into the file left it behind. It is passed over.
 func (p *player) play(number uint64, e journalEntry) {
 	if p.node == nil {
 		return
@@ -323,15 +325,20 @@ func (p *player) play(number uint64, e journalEntry) {
 	defer w.mu.Unlock()
 	f.advance(w.gen)
 	w.touch(n)
-	switch e.kind {
-	case entryLayer:
+	if e.kind == entryLayer && e.size < min(e.cut, f.size) && !p.old {
+		p.old = true
+		w.store.log.Warn("the journal has older bytes of a file than its record: they are passed over", "inode", p.ino)
+	}
+	switch {
+	case p.old:
+	case e.kind == entryLayer:
 		if e.cut != math.MaxUint64 {
 			f.buf.Truncate(e.cut)
 		}
 		f.size, f.mtime = e.size, e.mtime
-	case entryData:
+	case e.kind == entryData:
 		f.buf.Write(e.data, e.off)
-	case entryZeros:
+	case e.kind == entryZeros:
 		f.buf.Zero(e.off, e.n)
 	}
 	f.count()
